@@ -1,0 +1,86 @@
+package pool
+
+import (
+	"net/http"
+	"time"
+
+	"example.com/connwise/dialer"
+)
+
+// A Config says how a Transport behaves. The zero Config works: it uses sound
+// defaults, no proxy idle timeout, and no limit on connections. New copies it;
+// later changes have no effect.
+type Config struct {
+	// Base gives what an http.Transport has fields for: TLS, proxy, dial hooks,
+	// idle limits, header timeouts. New reads its exported fields and keeps none of
+	// its connections. Nil: the settings of DefaultBase.
+	Base *http.Transport
+
+	// ProxyIdleTimeout is how long the proxy or server in front lets a connection
+	// idle before it closes it. A connection is not reused once it has been idle for
+	// ProxyIdleTimeout - IdleMargin. Zero: unknown; what the server announces by
+	// "Keep-Alive: timeout=N", Base.IdleConnTimeout and the look at the socket remain.
+	ProxyIdleTimeout time.Duration
+	// IdleMargin is how long before ProxyIdleTimeout reuse ends. It has to cover the
+	// time that a request is under way and the peer's timer jitter. Zero: a tenth of
+	// ProxyIdleTimeout, at least 25 ms and at most 5 s, and never more than half.
+	IdleMargin time.Duration
+	// MaxConnAge is how old a connection may grow. Each connection gets an age of its
+	// own, up to a tenth shorter, so that they aren't renewed all at once. Zero: no limit.
+	MaxConnAge time.Duration
+
+	// MaxIdlePerHost bounds a host's idle connections. Zero: Base.MaxIdleConnsPerHost,
+	// and when that is zero too, no bound but Base.MaxIdleConns. (net/http's default of
+	// 2 closes most of what a burst opened.)
+	MaxIdlePerHost int
+	// MaxConnsPerHost bounds a host's connections: dialing, in use and idle. Zero:
+	// Base.MaxConnsPerHost, and when that is zero too, no limit.
+	MaxConnsPerHost int
+	// MaxWait is the longest that a request waits for capacity under MaxConnsPerHost;
+	// then it fails with ErrWaitTimeout. Zero: until its context ends. A dial under way
+	// for the request is not a wait for capacity; the dialer's limits bound it.
+	MaxWait time.Duration
+	// MaxWaiters bounds the requests that wait for a host's capacity; one more fails
+	// at once with ErrTooManyWaiters. Zero: no bound.
+	MaxWaiters int
+	// Hosts overrides settings for single hosts, by "host:port".
+	Hosts map[string]HostConfig
+
+	// WriteStallTimeout ends a request whose connection accepts no byte for so long
+	// while there is something to write. Zero: no limit.
+	WriteStallTimeout time.Duration
+	// ReadStallTimeout ends an exchange when a Read of the answer's body gets no byte
+	// for so long. The answer's head has Base.ResponseHeaderTimeout. Zero: no limit.
+	ReadStallTimeout time.Duration
+
+	// Dialer opens connections where Base has no dial hook. Nil: the zero Dialer.
+	Dialer *dialer.Dialer
+
+	// BeforeSend is called after checkout, before the first byte of the request is
+	// written, on the goroutine of RoundTrip. An error vetoes the request: it stays
+	// unsent, and RoundTrip returns the error in a *CallerError. It may set headers of
+	// a request that it owns, but runs again if the connection has to be replaced.
+	BeforeSend func(*http.Request) error
+
+	// Jitter returns a number in [0, 1) for MaxConnAge. Nil: math/rand/v2.
+	Jitter func() float64
+}
+
+// A HostConfig overrides a Config for one host. Zero fields keep the Config's value.
+type HostConfig struct {
+	ProxyIdleTimeout time.Duration
+	IdleMargin       time.Duration
+	MaxIdlePerHost   int
+	MaxConnsPerHost  int
+	MaxWait          time.Duration
+	MaxWaiters       int
+}
+
+// A ConfigError is what New returns for a Config that can't be honoured.
+type ConfigError struct {
+	Field  string // "Config.IdleMargin", "Config.Base.MaxConnsPerHost", ...
+	Reason string // what is wrong, and what would be right
+}
+
+// Error names the field and the reason.
+func (e *ConfigError) Error() string { return "pool: " + e.Field + ": " + e.Reason }

@@ -1,0 +1,111 @@
+package pool
+
+import (
+	"maps"
+	"time"
+)
+
+// A CloseReason says why the pool closed a connection.
+type CloseReason string
+
+// The reasons. Stats counts closed connections by them, and their sum is Closed.
+const (
+	ReasonPeerClosed   CloseReason = "peer closed idle"     // FIN, RST or close_notify while idle
+	ReasonUnsolicited  CloseReason = "unsolicited data"     // bytes nobody asked for, while idle or behind an answer
+	ReasonIdleLimit    CloseReason = "idle limit"           // idle for as long as the limit in force allows
+	ReasonMaxAge       CloseReason = "max age"              // Config.MaxConnAge
+	ReasonIdleCap      CloseReason = "idle cap"             // more idle connections than MaxIdlePerHost or MaxIdleConns
+	ReasonNotKept      CloseReason = "not kept alive"       // the peer or the request said Connection: close
+	ReasonUnread       CloseReason = "answer not read"      // the response body was closed with much of it unread
+	ReasonCancelled    CloseReason = "cancelled"            // the request's context ended, or it was cancelled
+	ReasonTimeout      CloseReason = "timeout"              // a header or stall timeout
+	ReasonError        CloseReason = "error"                // a round trip failed in another way
+	ReasonUpgraded     CloseReason = "upgraded"             // handed to the caller by 101 and ended there
+	ReasonIdleClosed   CloseReason = "closed while idle"    // CloseIdleConnections, Drain or Shutdown
+	ReasonClosed       CloseReason = "transport closed"     // Close
+	ReasonUploadUnsent CloseReason = "upload not completed" // the answer ended before the request's body did
+)
+
+// Totals are counters that only grow.
+type Totals struct {
+	Requests     uint64 `json:"requests"`      // RoundTrip calls that named this host
+	Failed       uint64 `json:"failed"`        // calls that ended in an error
+	Reused       uint64 `json:"reused"`        // requests sent on a connection that had carried one before
+	Replaced     uint64 `json:"replaced"`      // reused connections that took no byte and were replaced silently
+	Stale        uint64 `json:"stale"`         // idle connections found dead by the look before reuse
+	Dials        uint64 `json:"dials"`         // dials started
+	DialsFailed  uint64 `json:"dials_failed"`  // dials that ended in an error
+	DialsUnused  uint64 `json:"dials_unused"`  // dials whose connection nobody was waiting for any more
+	Opened       uint64 `json:"opened"`        // connections opened
+	Closed       uint64 `json:"closed"`        // connections closed
+	Waited       uint64 `json:"waited"`        // requests that had to wait for capacity or a dial
+	WaitTimeouts uint64 `json:"wait_timeouts"` // requests that ended with ErrWaitTimeout or ErrTooManyWaiters
+	// WaitTime is the sum of the time that requests waited, in nanoseconds.
+	WaitTime time.Duration `json:"wait_time_ns"`
+	// ClosedBy splits Closed by reason.
+	ClosedBy map[CloseReason]uint64 `json:"closed_by"`
+}
+
+func (t *Totals) add(o *Totals) {
+	t.Requests += o.Requests
+	t.Failed += o.Failed
+	t.Reused += o.Reused
+	t.Replaced += o.Replaced
+	t.Stale += o.Stale
+	t.Dials += o.Dials
+	t.DialsFailed += o.DialsFailed
+	t.DialsUnused += o.DialsUnused
+	t.Opened += o.Opened
+	t.Closed += o.Closed
+	t.Waited += o.Waited
+	t.WaitTimeouts += o.WaitTimeouts
+	t.WaitTime += o.WaitTime
+	if t.ClosedBy == nil {
+		t.ClosedBy = make(map[CloseReason]uint64, len(o.ClosedBy))
+	}
+	for r, n := range o.ClosedBy {
+		t.ClosedBy[r] += n
+	}
+}
+
+func (t *Totals) clone() Totals {
+	c := *t
+	c.ClosedBy = maps.Clone(t.ClosedBy)
+	if c.ClosedBy == nil {
+		c.ClosedBy = map[CloseReason]uint64{}
+	}
+	return c
+}
+
+// HostStats is one host's part of a snapshot.
+type HostStats struct {
+	// Host is "host:port"; Scheme is "http" or "https"; Proxy is the proxy's
+	// "scheme://host:port" without credentials, empty for a direct way.
+	Host   string `json:"host"`
+	Scheme string `json:"scheme"`
+	Proxy  string `json:"proxy,omitempty"`
+
+	// Gauges. Open counts connections, idle or in use; Dialing those being opened,
+	// which are not in Open; Waiting requests in the queue.
+	Open    int `json:"open"`
+	Idle    int `json:"idle"`
+	InUse   int `json:"in_use"`
+	Dialing int `json:"dialing"`
+	Waiting int `json:"waiting"`
+
+	// IdleLimit is the idle limit in force (nanoseconds in JSON), zero for none, and
+	// IdleLimitSource says where it came from: "configured", "announced",
+	// "transport" (Base.IdleConnTimeout) or "none".
+	IdleLimit       time.Duration `json:"idle_limit_ns"`
+	IdleLimitSource string        `json:"idle_limit_source"`
+
+	Totals
+}
+
+// Stats is a plain snapshot. It shares nothing with the transport.
+type Stats struct {
+	// Hosts are the hosts in use, sorted by Host, then Scheme, then Proxy.
+	Hosts []HostStats `json:"hosts"`
+	// Total sums all hosts, forgotten ones included.
+	Total Totals `json:"total"`
+}
