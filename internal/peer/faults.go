@@ -1,0 +1,65 @@
+package peer
+
+import "time"
+
+// A Style says how a connection is closed.
+type Style string
+
+const (
+	// FIN closes in an orderly way: with TLS a close_notify, then a FIN.
+	FIN Style = "fin"
+	// BareFIN closes with a FIN and no close_notify. Without TLS it equals FIN.
+	BareFIN Style = "bare-fin"
+	// RST resets the connection; what the client had not yet read may be lost.
+	RST Style = "rst"
+)
+
+// Faults say how a Server treats its connections. The zero Faults serve for ever,
+// at once, with an empty body.
+type Faults struct {
+	// IdleTimeout closes a connection so long after an answer's last byte was
+	// written, or after the connection was accepted. Zero: never.
+	IdleTimeout time.Duration `json:"idle_timeout_ns,omitempty"`
+	// MaxRequests closes a connection behind its answer number so many. Zero: no limit.
+	MaxRequests int `json:"max_requests,omitempty"`
+	// Announce makes the answer of MaxRequests say "Connection: close".
+	Announce bool `json:"announce,omitempty"`
+	// Style is how IdleTimeout and MaxRequests close. Empty: FIN.
+	Style Style `json:"style,omitempty"`
+	// Delay is the time between a request's execution and its answer.
+	Delay time.Duration `json:"delay_ns,omitempty"`
+	// BodySize is the length of an answer's body in bytes, 16 MiB at most.
+	BodySize int `json:"body_size,omitempty"`
+}
+
+// A Drop is what happens to connections at a restart of the peer.
+type Drop struct {
+	// Style is how connections are closed. Empty: FIN.
+	Style Style `json:"style,omitempty"`
+	// Busy says which connections: false, those that are idle, now; true, all of
+	// them behind their next answer, which does not announce it. With FIN and
+	// BareFIN that answer and the FIN leave in one segment where the system can do
+	// it (Linux), so that a client which has the answer can see the FIN too.
+	Busy bool `json:"busy,omitempty"`
+}
+
+// A CutPoint is where in a request a connection is cut.
+type CutPoint string
+
+const (
+	// CutBefore: the whole request was read, and was not executed.
+	CutBefore CutPoint = "before"
+	// CutAfter: the request was executed, and no byte of the answer was written.
+	CutAfter CutPoint = "after"
+	// CutHalf: the request was executed, and half of the answer was written.
+	CutHalf CutPoint = "half"
+)
+
+// A Cut closes the connections of coming requests in the middle of them.
+type Cut struct {
+	At    CutPoint `json:"at"`
+	Style Style    `json:"style,omitempty"` // empty: FIN
+	// Next is how many requests, over all connections, are cut. It replaces what was
+	// left of an earlier Cut; zero ends it.
+	Next int `json:"next"`
+}

@@ -1,0 +1,180 @@
+package peer
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// maxReported bounds the connections that a Report tells of one by one.
+const maxReported = 1 << 14
+
+// A Server is a faulty HTTP/1.1 server on a loopback port of its own.
+type Server struct {
+	ln   net.Listener
+	tls  *tls.Config // nil: plain
+	plan atomic.Pointer[plan]
+	done chan struct{} // closed by Close
+	wg   sync.WaitGroup
+
+	oracle oracle
+
+	mu       sync.Mutex // guards what follows; before conn.mu
+	closed   bool
+	accepted int
+	open     map[*conn]struct{}
+	ended    map[int]int // requests by number of connection, of those that ended
+	cut      Cut
+}
+
+// Start listens on 127.0.0.1 and serves until Close. With a nil Authority it
+// speaks plain HTTP/1.1, else HTTPS with a certificate of that authority.
+func Start(a *Authority, f Faults) (*Server, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("peer: %w", err)
+	}
+	s := &Server{
+		ln:    ln,
+		done:  make(chan struct{}),
+		open:  make(map[*conn]struct{}),
+		ended: make(map[int]int),
+	}
+	if a != nil {
+		s.tls = a.serverConfig()
+	}
+	s.SetFaults(f)
+	s.wg.Go(s.accept)
+	return s, nil
+}
+
+// Addr returns the server's "127.0.0.1:port".
+func (s *Server) Addr() string { return s.ln.Addr().String() }
+
+// SetFaults replaces the faults. A connection that is idle now keeps its idle timeout.
+func (s *Server) SetFaults(f Faults) { s.plan.Store(newPlan(f)) }
+
+func (s *Server) accept() {
+	for {
+		raw, err := s.ln.Accept()
+		if err != nil {
+			if s.pause(time.Millisecond) { // out of descriptors, perhaps
+				continue
+			}
+			return
+		}
+		c := s.adopt(raw.(*net.TCPConn))
+		if c == nil {
+			_ = raw.Close()
+			return
+		}
+		s.wg.Go(func() {
+			c.serve()
+			s.release(c)
+		})
+	}
+}
+
+// adopt counts a new connection; nil once the server is closed.
+func (s *Server) adopt(raw *net.TCPConn) *conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	c := newConn(s, raw, s.accepted)
+	s.accepted++
+	s.open[c] = struct{}{}
+	return c
+}
+
+func (s *Server) release(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, c)
+	if c.num < maxReported {
+		s.ended[c.num] = c.requests // c's goroutine is here: nobody else writes it
+	}
+}
+
+// Drop closes connections as d says and returns how many. Idle ones are closed
+// when it returns: their FIN or RST is on its way to the client ahead of whatever
+// the caller does next.
+func (s *Server) Drop(d Drop) int {
+	if d.Style == "" {
+		d.Style = FIN
+	}
+	n := 0
+	for _, c := range s.conns() {
+		if c.drop(d) {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Server) conns() []*conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cs := make([]*conn, 0, len(s.open))
+	for c := range s.open {
+		cs = append(cs, c)
+	}
+	return cs
+}
+
+// SetCut cuts coming requests as c says.
+func (s *Server) SetCut(c Cut) {
+	if c.Style == "" {
+		c.Style = FIN
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cut = c
+}
+
+// takeCut returns the cut for one request; the zero Cut for none.
+func (s *Server) takeCut() Cut {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cut.Next <= 0 {
+		return Cut{}
+	}
+	s.cut.Next--
+	return s.cut
+}
+
+// pause waits for d. It reports false when the server was closed.
+func (s *Server) pause(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-s.done:
+		return false
+	}
+}
+
+// Close stops listening, closes all connections and waits until the last request
+// has been executed or given up. It may be called again.
+func (s *Server) Close() {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if first {
+		close(s.done)
+		_ = s.ln.Close()
+		for _, c := range s.conns() {
+			c.close(BareFIN)
+		}
+	}
+	s.wg.Wait()
+}
