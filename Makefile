@@ -1,0 +1,44 @@
+# make help lists the targets.
+GO ?= go
+FUZZTIME ?= 20s
+COUNT ?= 6
+
+.DEFAULT_GOAL := help
+.PHONY: help build test test-proxies lint vulncheck bench fuzz cover tidy-check
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build the command into bin/
+	$(GO) build -o bin/ ./cmd/connwise
+
+test: ## run all tests, with the race detector, in random order
+	$(GO) test -race -shuffle=on ./...
+
+test-proxies: ## run the tests behind real nginx and HAProxy (both must be installed)
+	$(GO) test -tags proxies -count=1 -timeout 10m ./internal/realproxy/...
+
+lint: ## gofmt, go vet and staticcheck (pinned in go.mod)
+	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) vet -tags proxies ./internal/realproxy/...
+	$(GO) tool staticcheck ./...
+
+vulncheck: ## look up known vulnerabilities (needs the network)
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
+
+bench: ## Go benchmarks beside net/http, ready for benchstat
+	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./bench ./pool ./internal/h1 ./health ./retry
+
+fuzz: ## run each fuzz target for FUZZTIME (20s)
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; done
+
+cover: ## coverage by package, and coverage.html
+	$(GO) test -coverprofile coverage.out ./...
+	$(GO) tool cover -html coverage.out -o coverage.html
+
+tidy-check: ## fail if go.mod or go.sum would change
+	$(GO) mod tidy -diff
