@@ -1,3 +1,19 @@
 // Package health tells whether a connection's peer is still there, without sending
 // a byte and without blocking.
+//
+// There are two ways to know, and a pool needs both:
+//
+//   - A look (Socket, Probe, TLSClient.Look) asks the kernel what has arrived on one
+//     connection: nothing, a FIN, an RST, or bytes that nobody asked for. It is the
+//     last thing to do before a request is written on a connection that was idle.
+//     A look says what has arrived, not what is under way: a FIN that is still on the
+//     wire can't be seen by anyone.
+//   - A watch (Watch) calls back when the FIN or the RST arrives, so that a dead
+//     connection leaves the pool at once instead of at its next use. One goroutine
+//     serves all watched connections, and it exists only while there are any.
+//
+// ParseKeepAlive reads the idle time that a server announces.
+//
+// The package decides nothing: it doesn't close, retry or count. It knows no HTTP
+// beyond the one header field.
 package health

@@ -1,0 +1,165 @@
+package health
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// A TLSClient is the client's end of a TLS connection that can be looked through:
+// Look finds out what the TLS layer would make of the bytes that have arrived, without
+// blocking and without losing one. Session tickets and key updates are processed on
+// the way; they are no surplus.
+//
+// Look can see through the layer if the connection below is a *net.TCPConn or a
+// *net.UnixConn. Over any other connection it looks at the records only (see Probe),
+// or returns Unknown if there is no socket: taking bytes past a wrapper, which may count
+// or change them, would not be sound.
+type TLSClient struct {
+	conn  *tls.Conn
+	raw   net.Conn
+	quiet *quietConn // the connection below conn; nil if it can't be read without blocking
+	probe *Probe     // looks at records where quiet can't
+
+	done atomic.Bool // the handshake is complete
+
+	// A byte that Look has taken out of the TLS layer, for the next Read. Not guarded:
+	// Look and Read exclude each other.
+	kept    byte
+	hasKept bool
+	one     [1]byte
+}
+
+// NewTLSClient returns a TLS client connection over raw. cfg is used as tls.Client uses
+// it. The handshake is made by HandshakeContext, or by the first Read or Write.
+func NewTLSClient(raw net.Conn, cfg *tls.Config) *TLSClient {
+	c := &TLSClient{raw: raw}
+	below := raw
+	// A renegotiation is a handshake in the middle of a Read. It can't be done without
+	// blocking, so there Look keeps out of the layer.
+	if cfg == nil || cfg.Renegotiation == tls.RenegotiateNever {
+		if c.quiet = newQuietConn(raw); c.quiet != nil {
+			below = c.quiet
+		}
+	}
+	c.conn = tls.Client(below, cfg)
+	if c.quiet == nil {
+		c.probe = &Probe{}
+		c.probe.bind(tlsOver{c.conn, raw})
+	}
+	return c
+}
+
+// tlsOver is how a Probe sees a TLSClient whose layer it can't look through.
+type tlsOver struct {
+	*tls.Conn
+	raw net.Conn
+}
+
+func (t tlsOver) NetConn() net.Conn { return t.raw }
+
+// Look takes one look through the TLS layer. A close_notify or a FIN is Dead with
+// io.EOF (io.ErrUnexpectedEOF within a record), data is Dead with ErrSurplus and will be
+// returned by the next Read, a failure of the layer is Dead with its error. A record of
+// which only a part has come is Dead with ErrSurplus as well: it may be the start of
+// data, and the safe guess costs no more than a new connection. Before the handshake
+// Look returns Unknown.
+//
+// Look must not run at the same time as Read, or as another Look.
+func (c *TLSClient) Look() (Verdict, error) {
+	if !c.handshaked() {
+		return Unknown, nil
+	}
+	if c.hasKept {
+		return Dead, ErrSurplus
+	}
+	if c.quiet == nil {
+		return c.probe.Look()
+	}
+	n, err := c.quiet.look(c.conn, c.one[:])
+	switch {
+	case n > 0:
+		c.kept, c.hasKept = c.one[0], true
+		return Dead, ErrSurplus
+	case err == errWouldBlock && c.quiet.midRecord():
+		return Dead, ErrSurplus
+	case err == errWouldBlock:
+		return Alive, nil
+	case err == nil:
+		return Unknown, nil // no Read of a byte returns 0, nil
+	}
+	return Dead, err
+}
+
+// handshaked reports whether the handshake is complete, without starting it.
+func (c *TLSClient) handshaked() bool {
+	if !c.done.Load() && c.conn.ConnectionState().HandshakeComplete {
+		c.done.Store(true)
+	}
+	return c.done.Load()
+}
+
+// Read reads decrypted data, as tls.Conn's does.
+func (c *TLSClient) Read(p []byte) (int, error) {
+	if c.hasKept && len(p) > 0 {
+		p[0], c.hasKept = c.kept, false
+		return 1, nil
+	}
+	return c.conn.Read(p)
+}
+
+// Write encrypts and sends p, as tls.Conn's does.
+func (c *TLSClient) Write(p []byte) (int, error) { return c.conn.Write(p) }
+
+// HandshakeContext makes the handshake if it isn't done. If ctx ends before, it closes
+// the connection and returns ctx's error.
+func (c *TLSClient) HandshakeContext(ctx context.Context) error {
+	err := c.conn.HandshakeContext(ctx)
+	if err == nil {
+		c.done.Store(true)
+	}
+	return err
+}
+
+// Handshake is HandshakeContext without a context.
+func (c *TLSClient) Handshake() error { return c.HandshakeContext(context.Background()) }
+
+// ConnectionState returns what the handshake agreed on.
+func (c *TLSClient) ConnectionState() tls.ConnectionState { return c.conn.ConnectionState() }
+
+// TLS returns the TLS connection itself. After a Look that found data, the first byte of
+// the data is with the TLSClient and not there.
+func (c *TLSClient) TLS() *tls.Conn { return c.conn }
+
+// NetConn returns the connection below TLS, as it was given to NewTLSClient.
+func (c *TLSClient) NetConn() net.Conn { return c.raw }
+
+// CloseWrite sends a close_notify and ends the writing side of TLS.
+func (c *TLSClient) CloseWrite() error { return c.conn.CloseWrite() }
+
+// Close closes the connection, after a try to send a close_notify that tls.Conn bounds
+// to 5 s. See tls.Conn's Close.
+func (c *TLSClient) Close() error { return c.conn.Close() }
+
+// LocalAddr returns the local address.
+func (c *TLSClient) LocalAddr() net.Addr { return c.raw.LocalAddr() }
+
+// RemoteAddr returns the peer's address.
+func (c *TLSClient) RemoteAddr() net.Addr { return c.raw.RemoteAddr() }
+
+// SetDeadline sets the read and write deadlines. After a Write has timed out the
+// connection is broken, as tls.Conn says.
+func (c *TLSClient) SetDeadline(t time.Time) error { return c.conn.SetDeadline(t) }
+
+// SetReadDeadline sets the read deadline.
+func (c *TLSClient) SetReadDeadline(t time.Time) error { return c.conn.SetReadDeadline(t) }
+
+// SetWriteDeadline sets the write deadline; see SetDeadline.
+func (c *TLSClient) SetWriteDeadline(t time.Time) error { return c.conn.SetWriteDeadline(t) }
+
+var (
+	_ net.Conn = (*TLSClient)(nil)
+	_ looker   = (*TLSClient)(nil)
+)
