@@ -1,0 +1,33 @@
+// Package retry sends a request again when that is safe.
+//
+// Whether it is safe is not guessed from an error's text or type. Package pool
+// says how far a request got ([pool.Phase]); a [Policy] reads that and a few more
+// plain facts, and decides:
+//
+//   - The request provably reached no server that processed it (no byte of it was
+//     accepted by a connection, or the peer said so): any method is sent again.
+//   - It may have been processed: only GET, HEAD and OPTIONS are sent again, and
+//     other methods when the caller said that it may be executed twice, by an
+//     Idempotency-Key header or [WithIdempotent]. "No answer came" is no proof.
+//   - An HTTP answer is an answer. It is returned, whatever its status, unless the
+//     policy names the status and the answer carries a Retry-After.
+//   - The caller's own fault (an invalid request, a body that fails, a hook's veto,
+//     an ended context), a closed transport, and a wait for capacity that took too
+//     long are final.
+//   - A body that can't be had again is never sent twice.
+//
+// A request's walk: [Transport.RoundTrip] (transport.go) gives the caller's request
+// to Base as it is. That is all that happens when it succeeds. On a failure
+// observe.go collects the facts into an [Outcome], [Policy.Decide] (decide.go, pure)
+// gives a [Verdict], backoff.go waits, body.go gets the body again, and the next
+// attempt goes to Base as a shallow copy of the request. The caller's request is never
+// changed. When no retry is due, the caller gets the last attempt's own result.
+//
+// The presets differ in what they think of timeouts, opt-ins and answers; [Matrix]
+// lists any policy in full. [Transport] works over every http.RoundTripper, but only
+// a [pool.Transport] reports phases: another one's errors count as "may have been
+// processed", except a [dialer.Error], which proves that there was no connection.
+//
+// What this package refuses to do: send two attempts at a time, buffer a body in
+// memory, follow redirects, or wait longer than the request's context allows.
+package retry

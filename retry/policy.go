@@ -1,0 +1,149 @@
+package retry
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Timeouts says what a policy thinks of a time limit that was reached. The end of
+// the request's own context is not meant: that is always final.
+type Timeouts uint8
+
+const (
+	// TimeoutsUnprocessed: a timeout is retried when the request is provably
+	// unprocessed (the limit of a dial, say). When it may have been processed it
+	// isn't, whatever the method: a repeat would double the caller's worst case.
+	TimeoutsUnprocessed Timeouts = iota
+	// TimeoutsNever: no timeout is retried, that of a dial neither.
+	TimeoutsNever
+	// TimeoutsAlways: a timeout is a failure like any other.
+	TimeoutsAlways
+)
+
+// A Policy says what is sent again, how often and when. The zero Policy has
+// Default's rules. A Transport reads its Policy once, at its first request; later
+// changes have no effect.
+type Policy struct {
+	// MaxRetries is how often a request is sent again after its first attempt.
+	// Zero: 2. Negative: never.
+	MaxRetries int
+
+	// Backoff returns how long to wait before retry n (1 is the first). Negative
+	// counts as zero. It must be safe for concurrent use. Nil: Interval doubles with
+	// every retry, up to MaxInterval, and is then lengthened by up to Spread of itself.
+	Backoff func(retry int) time.Duration
+	// Interval is the wait before the first retry. Zero: 100 ms.
+	Interval time.Duration
+	// MaxInterval bounds the wait before it is lengthened. Zero: 10 s.
+	MaxInterval time.Duration
+	// Spread is the largest share of a wait that is added at random, so that callers
+	// that failed together don't come back together. Zero: 0.5. Negative: nothing is added.
+	Spread float64
+	// Jitter returns a number in [0, 1) for Spread. It must be safe for concurrent
+	// use. Nil: math/rand/v2.
+	Jitter func() float64
+
+	// Methods are the only ones that are ever sent again. Nil: every method.
+	Methods []string
+	// Repeatable are the methods that are sent again although the request may have
+	// been processed. Nil: GET, HEAD and OPTIONS (safe by RFC 9110 section 9.2.1).
+	// Empty but not nil: none.
+	Repeatable []string
+	// Timeouts says which timeouts are retried. Zero: TimeoutsUnprocessed.
+	Timeouts Timeouts
+	// IgnoreIdempotencyKey makes an Idempotency-Key or X-Idempotency-Key header mean
+	// nothing. Zero: either header makes the request as good as one of Repeatable, as
+	// in net/http. WithIdempotent counts in any case.
+	IgnoreIdempotencyKey bool
+
+	// RetryStatuses are the statuses of answers that are retried, for Repeatable
+	// methods and opted-in requests, if the answer has a valid Retry-After (RFC 9110
+	// section 10.2.3, either form). The wait is then at least what it says. Nil: no answer is.
+	RetryStatuses []int
+	// MaxRetryAfter bounds the Retry-After that is waited for. An answer that asks for
+	// more is returned at once: to come back earlier than asked would help nobody.
+	// Zero: 30 s.
+	MaxRetryAfter time.Duration
+}
+
+const (
+	defaultRetries     = 2
+	defaultInterval    = 100 * time.Millisecond
+	defaultMaxInterval = 10 * time.Second
+	defaultSpread      = 0.5
+	defaultRetryAfter  = 30 * time.Second
+)
+
+// safeMethods is Repeatable's default. TRACE is safe too, but nobody asked for it.
+var safeMethods = []string{http.MethodGet, http.MethodHead, http.MethodOptions}
+
+func (p *Policy) maxRetries() int {
+	if p.MaxRetries == 0 {
+		return defaultRetries
+	}
+	return max(p.MaxRetries, 0)
+}
+
+func (p *Policy) covers(method string) bool {
+	return p.Methods == nil || slices.Contains(p.Methods, method)
+}
+
+func (p *Policy) repeatable(method string) bool {
+	if p.Repeatable == nil {
+		return slices.Contains(safeMethods, method)
+	}
+	return slices.Contains(p.Repeatable, method)
+}
+
+func (p *Policy) maxRetryAfter() time.Duration {
+	return orDefault(p.MaxRetryAfter, defaultRetryAfter)
+}
+
+// delay is how long to wait before the given retry, 1 being the first.
+func (p *Policy) delay(retry int) time.Duration {
+	if p.Backoff != nil {
+		return max(p.Backoff(retry), 0)
+	}
+	limit := orDefault(p.MaxInterval, defaultMaxInterval)
+	d := min(orDefault(p.Interval, defaultInterval), limit)
+	for ; retry > 1 && d < limit; retry-- {
+		if d > limit/2 { // doubling would pass the limit, or overflow
+			d = limit
+			break
+		}
+		d *= 2
+	}
+	return max(d, d+time.Duration(p.spread()*p.jitter()*float64(d))) // max: the sum may overflow
+}
+
+func (p *Policy) spread() float64 {
+	if p.Spread == 0 {
+		return defaultSpread
+	}
+	return max(p.Spread, 0)
+}
+
+func (p *Policy) jitter() float64 {
+	if p.Jitter == nil {
+		return rand.Float64()
+	}
+	return p.Jitter()
+}
+
+// clone returns a copy that shares no slice with p.
+func (p *Policy) clone() Policy {
+	c := *p
+	c.Methods = slices.Clone(p.Methods)
+	c.Repeatable = slices.Clone(p.Repeatable)
+	c.RetryStatuses = slices.Clone(p.RetryStatuses)
+	return c
+}
+
+func orDefault(d, def time.Duration) time.Duration {
+	if d <= 0 {
+		return def
+	}
+	return d
+}

@@ -1,0 +1,92 @@
+package retry
+
+import (
+	"net/http"
+	"time"
+)
+
+// Default returns the rules of the zero Policy. Provably unprocessed requests are
+// sent again with any method, GET, HEAD, OPTIONS and opted-in requests also when they
+// may have been processed, but not after a timeout then. Two retries, after 100 ms and
+// 200 ms, each lengthened by up to 50 %.
+func Default() Policy { return Policy{MaxRetries: defaultRetries} }
+
+// NeverTimeouts returns the policy of an SDK's server side behind a cloud provider's
+// proxy (rules A1 to A12): Default, but no timeout is retried, not even that of a dial,
+// and an Idempotency-Key header is no opt-in. A call waits 450 ms at worst between its
+// attempts.
+func NeverTimeouts() Policy {
+	return Policy{
+		MaxRetries:           2,
+		Interval:             100 * time.Millisecond,
+		Spread:               0.5,
+		Timeouts:             TimeoutsNever,
+		IgnoreIdempotencyKey: true,
+	}
+}
+
+// Once returns the policy of an internal client with short budgets (rules B1 to B6):
+// one retry, after 100 ms to 200 ms, uniformly at random. Provably unprocessed requests
+// are sent again with any method, GET, HEAD and opted-in requests also when they may
+// have been processed; timeouts make no difference. The worst case of a call is thus two
+// attempts' budgets plus 200 ms.
+func Once() Policy {
+	return Policy{
+		MaxRetries: 1,
+		Interval:   100 * time.Millisecond,
+		Spread:     1,
+		Repeatable: []string{http.MethodGet, http.MethodHead},
+		Timeouts:   TimeoutsAlways,
+	}
+}
+
+// SafeOnly returns the older policy of some SDKs (rule A14): GET and HEAD only, three
+// attempts, any transport failure, and 429 answers with a Retry-After. It differs from
+// Default in that it leaves other methods alone even when they were provably never sent,
+// takes no opt-in for them, retries timeouts, and retries an HTTP answer.
+func SafeOnly() Policy {
+	return Policy{
+		MaxRetries:    2,
+		Methods:       []string{http.MethodGet, http.MethodHead},
+		Repeatable:    []string{http.MethodGet, http.MethodHead},
+		Timeouts:      TimeoutsAlways,
+		RetryStatuses: []int{http.StatusTooManyRequests},
+	}
+}
+
+// Off returns a policy that sends nothing twice.
+func Off() Policy { return Policy{MaxRetries: -1} }
+
+var presets = []struct {
+	name string
+	make func() Policy
+}{
+	{"default", Default},
+	{"never-timeouts", NeverTimeouts},
+	{"once", Once},
+	{"safe-only", SafeOnly},
+	{"off", Off},
+}
+
+// Names returns the presets' names, the default's first.
+func Names() []string {
+	names := make([]string, len(presets))
+	for i, p := range presets {
+		names[i] = p.name
+	}
+	return names
+}
+
+// Named returns the preset of that name, as settings files and command lines give it.
+// The empty name is the default's. False: there is no such preset.
+func Named(name string) (Policy, bool) {
+	if name == "" {
+		return Default(), true
+	}
+	for _, p := range presets {
+		if p.name == name {
+			return p.make(), true
+		}
+	}
+	return Policy{}, false
+}

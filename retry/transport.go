@@ -1,0 +1,83 @@
+package retry
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+)
+
+// A Transport is an http.RoundTripper that gives requests to Base and sends them again
+// when its Policy allows it. The zero Transport works, over http.DefaultTransport. It's
+// safe for concurrent use, and must not be copied after its first use.
+type Transport struct {
+	// Base makes the attempts: best a *pool.Transport, as it reports how far a request
+	// got. A *pool.Error or *dialer.Error in Base's error has to be about the request
+	// that Base was given, not about another one that was made on its behalf after it
+	// was sent. Nil: http.DefaultTransport.
+	Base http.RoundTripper
+	// Policy is read once, at the first request. Zero: Default's rules.
+	Policy Policy
+
+	once   sync.Once
+	policy Policy // Policy as it was at the first request
+}
+
+// RoundTrip sends the request, and sends it again as the Policy says. The caller gets
+// the last attempt's answer or error exactly as Base returned it. The one exception is a
+// *StoppedError: a retry was due, and the context or the request's body prevented it.
+// RoundTrip blocks while it waits between attempts; the end of the request's context
+// ends that at once, and it doesn't begin to wait when the deadline would come first.
+//
+// The first attempt is req itself, a later one a shallow copy of it with a body from
+// GetBody. A body without GetBody that is an io.Seeker (an *os.File, say) is lent to each
+// attempt, rewound to where it stood, and closed once, after the last one. An answer's
+// Request is req.
+func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	t.once.Do(t.prepare)
+	body := t.bodyOf(req)
+	defer func() { body.release(err != nil) }()
+	attempt := body.first()
+	for retry := 0; ; retry++ {
+		resp, err = t.base().RoundTrip(attempt)
+		if err == nil && !slices.Contains(t.policy.RetryStatuses, resp.StatusCode) {
+			return answer(resp, attempt, req), nil
+		}
+		o := observe(req, resp, err)
+		o.Retry, o.BodyReplayable = retry, body.replayable()
+		v := t.policy.Decide(o)
+		if !v.Retry {
+			return answer(resp, attempt, req), err
+		}
+		delay := max(t.policy.delay(retry+1), v.After)
+		if !fits(req, delay) {
+			return answer(resp, attempt, req), err
+		}
+		if attempt, err = again(&body, resp, err, delay); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// CloseIdleConnections calls Base's method of that name, if it has one.
+func (t *Transport) CloseIdleConnections() {
+	if c, ok := t.base().(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+func (t *Transport) base() http.RoundTripper {
+	if t.Base == nil {
+		return http.DefaultTransport
+	}
+	return t.Base
+}
+
+func (t *Transport) prepare() { t.policy = t.Policy.clone() }
+
+// answer makes resp look as if the caller's own request had been sent.
+func answer(resp *http.Response, attempt, req *http.Request) *http.Response {
+	if resp != nil && resp.Request == attempt {
+		resp.Request = req
+	}
+	return resp
+}
