@@ -63,8 +63,12 @@ func Spawn(stderr io.Writer) (*Child, error) {
 		in:    json.NewDecoder(bufio.NewReader(stdout)),
 	}
 	var hello reply
-	if err := c.in.Decode(&hello); err != nil || !c.roots.AppendCertsFromPEM(hello.CA) {
-		_ = c.Close()
+	err = c.in.Decode(&hello)
+	if err == nil && !c.roots.AppendCertsFromPEM(hello.CA) {
+		err = errors.New("no certificate")
+	}
+	if err != nil {
+		_ = c.Close() // the greeting's error says more
 		return nil, fmt.Errorf("peer: the child did not greet: %w", err)
 	}
 	return c, nil
