@@ -28,8 +28,8 @@ const (
 
 // Totals are counters that only grow.
 type Totals struct {
-	Requests     uint64 `json:"requests"`      // RoundTrip calls that named this host
-	Failed       uint64 `json:"failed"`        // calls that ended in an error
+	Sent         uint64 `json:"sent"`          // requests given to a connection, replacements included
+	Failed       uint64 `json:"failed"`        // RoundTrip calls that ended in an error
 	Reused       uint64 `json:"reused"`        // requests sent on a connection that had carried one before
 	Replaced     uint64 `json:"replaced"`      // reused connections that took no byte and were replaced silently
 	Stale        uint64 `json:"stale"`         // idle connections found dead by the look before reuse
@@ -47,7 +47,7 @@ type Totals struct {
 }
 
 func (t *Totals) add(o *Totals) {
-	t.Requests += o.Requests
+	t.Sent += o.Sent
 	t.Failed += o.Failed
 	t.Reused += o.Reused
 	t.Replaced += o.Replaced

@@ -1,1 +1,108 @@
 package pool
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Transport is an http.RoundTripper with a connection pool of its own in place of
+// http.Transport's. It makes one attempt at a request, but for the silent replacement of
+// a reused connection that took no byte of it; package retry does the rest. It is safe
+// for concurrent use. Make one with New, share it, and end it with Close or Shutdown.
+type Transport struct {
+	set *settings
+
+	// ctx ends with Close; dials hang on it.
+	ctx    context.Context
+	cancel context.CancelFunc
+	state  atomic.Int32  // lifecycle state, only ever raised
+	quiet  chan struct{} // a host has come to rest; Shutdown looks again
+
+	idle  atomic.Int64 // idle connections of all hosts
+	sweep sweeper
+
+	// mu guards what follows. It is taken before any host.mu.
+	mu        sync.RWMutex
+	hosts     map[hostKey]*host
+	aliases   map[rawKey]*host
+	forgotten Totals
+}
+
+// New returns a Transport that behaves as cfg says. The error is a *ConfigError: a
+// setting contradicts another, or a field of Base can't be honoured.
+func New(cfg Config) (*Transport, error) {
+	set, err := newSettings(cfg)
+	if err != nil {
+		return nil, err
+	}
+	t := &Transport{
+		set:     set,
+		quiet:   make(chan struct{}, 1),
+		hosts:   make(map[hostKey]*host),
+		aliases: make(map[rawKey]*host),
+	}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.sweep.t = t
+	return t, nil
+}
+
+// keepIdleBound retires the connections that have been idle longest while there are
+// more than Base.MaxIdleConns. It looks at all hosts, but only when the bound is passed.
+func (t *Transport) keepIdleBound() {
+	for limit := t.set.maxIdle; limit > 0 && t.idle.Load() > int64(limit); {
+		var oldest *conn
+		var since time.Time
+		for _, h := range t.allHosts() {
+			h.mu.Lock()
+			if len(h.idle) > 0 && (oldest == nil || h.idle[0].idleSince.Before(since)) {
+				oldest, since = h.idle[0], h.idle[0].idleSince
+			}
+			h.mu.Unlock()
+		}
+		if oldest == nil {
+			return
+		}
+		oldest.h.dropIdle(oldest, ReasonIdleCap)
+	}
+}
+
+// RoundTrip sends req and returns the answer once its head is there. Any error is an
+// *Error, also from Body.Read afterwards (but for io.EOF and http.ErrBodyReadAfterClose).
+// The caller has to close the body. The request's body is closed in any case, and not
+// read any more once RoundTrip has failed or the answer's body was closed.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := checkRequest(req); err != nil {
+		closeBody(req)
+		return nil, callerError("", CallerRequest, err)
+	}
+	if req.Context().Err() != nil {
+		closeBody(req)
+		return nil, &Error{Phase: PhaseWait, Host: req.URL.Host, Err: context.Cause(req.Context())}
+	}
+	c := newCall(t, req)
+	for {
+		h, err := t.hostFor(req)
+		if err != nil {
+			closeBody(req)
+			return nil, callerError(req.URL.Host, CallerHook, err)
+		}
+		resp, err := c.run(h)
+		if err == errForgotten {
+			continue
+		}
+		return resp, err
+	}
+}
+
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		req.Body.Close()
+	}
+}
+
+func callerError(host string, from CallerSource, err error) *Error {
+	return &Error{Phase: PhaseUnsent, Host: host, Err: &CallerError{Source: from, Err: err}}
+}

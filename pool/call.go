@@ -1,0 +1,278 @@
+package pool
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"time"
+
+	"example.com/connwise/health"
+	"example.com/connwise/internal/h1"
+)
+
+// maxReplacements bounds how often one request replaces, unseen, a reused connection
+// that took no byte of it.
+const maxReplacements = 3
+
+var (
+	errPeerClosed      = errors.New("pool: the peer has closed the connection")
+	errRequestCanceled = errors.New("pool: request canceled")
+)
+
+// A call is a request on its way: one exchange's state, and the answer's body. A
+// replacement of the connection makes a new one, since what belongs to the old exchange
+// may still look at it.
+type call struct {
+	t     *Transport
+	req   *http.Request
+	trace *httptrace.ClientTrace
+	body  *upload // a streamed request body; nil if there is none or it is in small
+	small []byte  // a body that was in memory, taken when a connection was held
+
+	h *host
+	g grant
+	x h1.Exchange
+}
+
+func newCall(t *Transport, req *http.Request) *call {
+	c := &call{t: t, req: req, trace: httptrace.ContextClientTrace(req.Context())}
+	if req.Body != nil && req.Body != http.NoBody && !inMemory(req) {
+		c.body = &upload{ReadCloser: req.Body}
+	}
+	return c
+}
+
+// run takes a connection of h and makes the exchange on it.
+func (c *call) run(h *host) (*http.Response, error) {
+	c.h = h
+	for n := 0; ; n++ {
+		if c.trace != nil && c.trace.GetConn != nil {
+			c.trace.GetConn(h.key.addr)
+		}
+		g, err := h.acquire(c.req.Context(), c.req.Cancel)
+		if err == errForgotten {
+			return nil, err
+		}
+		if err != nil {
+			return nil, c.failed(err.(*Error))
+		}
+		c.g = g
+		resp, e := c.send()
+		if e == nil {
+			return resp, nil
+		}
+		if n == maxReplacements || !c.replaceable(e) {
+			return nil, c.failed(e)
+		}
+		h.noteReplaced()
+		c = &call{t: c.t, req: c.req, trace: c.trace, body: c.body, small: c.small, h: h}
+	}
+}
+
+// replaceable tells whether a failure was no more than a stale connection: it was
+// reused, took no byte of the request, and the body is as it was.
+func (c *call) replaceable(e *Error) bool {
+	if e.Phase != PhaseUnsent || !e.Reused || e.BodyTouched && c.small == nil || c.body.wasTouched() {
+		return false
+	}
+	_, callers := errors.AsType[*CallerError](e)
+	return !callers && c.req.Context().Err() == nil
+}
+
+// failed closes what is left of the request's body and counts the failure.
+func (c *call) failed(e *Error) *Error {
+	switch {
+	case c.body != nil:
+		c.body.Close()
+		c.body.release()
+	case c.small == nil:
+		closeBody(c.req)
+	}
+	c.h.noteFailed()
+	return e
+}
+
+// send makes one exchange on the connection in c.g.
+func (c *call) send() (*http.Response, *Error) {
+	conn := c.g.c
+	if c.trace != nil && c.trace.GotConn != nil {
+		c.trace.GotConn(httptrace.GotConnInfo{Conn: conn.nc, Reused: c.g.reused, WasIdle: c.g.wasIdle, IdleTime: c.g.idle})
+	}
+	if err := c.prepare(); err != nil {
+		c.h.put(conn)
+		return nil, c.describe(&Error{Phase: PhaseUnsent, Err: err})
+	}
+	conn.uses++
+	c.h.sent.Add(1)
+	if c.g.reused {
+		c.h.reused.Add(1)
+	}
+	resp, err := c.x.Start(conn.h1, c.wire(), c)
+	if err != nil {
+		return nil, c.lost(err)
+	}
+	if c.body != nil {
+		c.body.release()
+	}
+	return c.received(resp), nil
+}
+
+// prepare asks BeforeSend and takes a body that is in memory.
+func (c *call) prepare() error {
+	if f := c.t.set.BeforeSend; f != nil {
+		if err := f(c.req); err != nil {
+			return &CallerError{CallerHook, err}
+		}
+	}
+	if c.body != nil || c.small != nil || c.req.Body == nil || c.req.Body == http.NoBody {
+		return nil
+	}
+	var err error
+	if c.small, err = takeSmall(c.req); err != nil {
+		return &CallerError{CallerBody, err}
+	}
+	return nil
+}
+
+// wire is the request as the connection sends it.
+func (c *call) wire() h1.Request {
+	r := h1.Request{Request: c.req, Small: c.small}
+	set := c.t.set
+	r.Gzip = !set.disableCompression && wantsGzip(c.req)
+	r.Close = set.disableKeepAlives && !switchesProtocol(c.req.Header)
+	if c.body != nil {
+		// h1 reads and closes the body through c.body. A copy, since the request is the
+		// caller's.
+		req := *c.req
+		req.Body = c.body
+		r.Request = &req
+	}
+	if route := &c.h.route; route.Forward {
+		r.Proxied, r.Extra = true, forwardAuth(c.req, route.Proxy)
+	}
+	return r
+}
+
+// received finishes the answer for the caller.
+func (c *call) received(resp *http.Response) *http.Response {
+	resp.Request = c.req
+	resp.TLS = c.g.c.link.TLS
+	if v := resp.Header["Keep-Alive"]; len(v) > 0 {
+		c.h.noteAnnounced(c.g.c, v[0])
+	}
+	if resp.Body == io.ReadCloser(&c.x) {
+		resp.Body = c
+	}
+	return resp
+}
+
+// lost turns a failed exchange into an *Error and retires its connection, which h1 has
+// closed.
+func (c *call) lost(err error) *Error {
+	f := c.x.Facts()
+	e := c.describe(&Error{Phase: phaseOf(f), Sent: f.Sent, Err: c.cause(err)})
+	reason := ReasonError
+	switch {
+	case c.g.c.killed.Load() != nil:
+		reason = ReasonClosed
+	case c.cancelled():
+		reason = ReasonCancelled
+	case e.Phase == PhaseUnsent && e.Reused:
+		reason = ReasonPeerClosed
+	case e.Timeout():
+		reason = ReasonTimeout
+	}
+	c.h.retire(c.g.c, reason)
+	return e
+}
+
+// cause is err as the caller should see it.
+func (c *call) cause(err error) error {
+	if k := c.g.c.killed.Load(); k != nil {
+		return *k
+	}
+	if b, ok := errors.AsType[*h1.BodyError](err); ok {
+		return &CallerError{CallerBody, b.Err}
+	}
+	return err
+}
+
+func (c *call) cancelled() bool {
+	if c.req.Context().Err() != nil {
+		return true
+	}
+	select {
+	case <-c.req.Cancel:
+		return true
+	default:
+		return false
+	}
+}
+
+// describe adds to e what is known of the call's connection and body.
+func (c *call) describe(e *Error) *Error {
+	e.Reused, e.Idle = c.g.reused, c.g.idle
+	e.BodyTouched = c.req.GetBody == nil && (c.small != nil || c.body.wasTouched())
+	return c.g.c.describe(e)
+}
+
+// describe adds to e what the connection is.
+func (c *conn) describe(e *Error) *Error {
+	e.Host, e.Proto, e.Addr = c.h.key.addr, "HTTP/1.1", c.addr
+	return e
+}
+
+// noteAnnounced takes the idle timeout that the server announced with an answer.
+func (h *host) noteAnnounced(c *conn, field string) {
+	d, ok := health.ParseKeepAlive(field)
+	if !ok || d == c.announced {
+		return
+	}
+	c.announced = d
+	h.mu.Lock()
+	h.shown = d
+	h.mu.Unlock()
+}
+
+// ExchangeDone gives the connection back. h1 calls it once for each exchange that had an
+// answer, from whichever goroutine ended it.
+func (c *call) ExchangeDone(reusable bool, why h1.End) {
+	conn, kept := c.g.c, false
+	if reusable {
+		if at := conn.h1.LastRead(); !at.IsZero() {
+			conn.idleSince = at
+		} else {
+			conn.idleSince = time.Now()
+		}
+		kept = c.h.put(conn)
+	} else {
+		reason := reasonOf(why)
+		if conn.killed.Load() != nil {
+			reason = ReasonClosed
+		}
+		c.h.retire(conn, reason)
+	}
+	if c.trace != nil && c.trace.PutIdleConn != nil && !c.t.set.disableKeepAlives {
+		var err error
+		if !kept {
+			err = errNotKept
+		}
+		c.trace.PutIdleConn(err)
+	}
+}
+
+var errNotKept = errors.New("pool: the connection was not kept")
+
+// Read reads the answer's body.
+func (c *call) Read(p []byte) (int, error) {
+	n, err := c.x.Read(p)
+	if err == nil || err == io.EOF || err == http.ErrBodyReadAfterClose {
+		return n, err
+	}
+	return n, c.describe(&Error{Phase: PhaseResponse, Sent: c.x.Facts().Sent, Err: c.cause(err)})
+}
+
+// Close ends the exchange. It doesn't wait for the peer: a little that is left of the
+// body is read so that the connection can be kept; otherwise it is closed.
+func (c *call) Close() error { return c.x.Close() }

@@ -1,0 +1,82 @@
+package pool
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"example.com/connwise/dialer"
+)
+
+func TestNewRefusesWhatItCannotHonour(t *testing.T) {
+	dial := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("unused") }
+	h2only := new(http.Protocols)
+	h2only.SetHTTP2(true)
+	for _, tt := range []struct {
+		field string
+		cfg   Config
+	}{
+		{"Config.ProxyIdleTimeout", Config{ProxyIdleTimeout: -1}},
+		{"Config.IdleMargin", Config{IdleMargin: -time.Second}},
+		{"Config.IdleMargin", Config{ProxyIdleTimeout: time.Second, IdleMargin: time.Second}},
+		{"Config.MaxConnAge", Config{MaxConnAge: -1}},
+		{"Config.MaxIdlePerHost", Config{MaxIdlePerHost: -1}},
+		{"Config.MaxConnsPerHost", Config{MaxConnsPerHost: -1}},
+		{"Config.MaxWait", Config{MaxWait: -1}},
+		{"Config.MaxWaiters", Config{MaxWaiters: -1}},
+		{"Config.WriteStallTimeout", Config{WriteStallTimeout: -1}},
+		{"Config.ReadStallTimeout", Config{ReadStallTimeout: -1}},
+		{`Config.Hosts["a"]`, Config{Hosts: map[string]HostConfig{"a": {}}}},
+		{`Config.Hosts["a:1"].MaxWait`, Config{Hosts: map[string]HostConfig{"a:1": {MaxWait: -1}}}},
+		{`Config.Hosts["a:1"].IdleMargin`, Config{ProxyIdleTimeout: time.Second, Hosts: map[string]HostConfig{"a:1": {IdleMargin: 2 * time.Second}}}},
+		{"Config.Dialer", Config{Dialer: &dialer.Dialer{}, Base: &http.Transport{DialContext: dial}}},
+		{"Config.MaxConnsPerHost", Config{MaxConnsPerHost: 1, Base: &http.Transport{MaxConnsPerHost: 2}}},
+		{"Config.MaxIdlePerHost", Config{MaxIdlePerHost: 1, Base: &http.Transport{MaxIdleConnsPerHost: 2}}},
+		{"Config.Base.IdleConnTimeout", Config{Base: &http.Transport{IdleConnTimeout: -1}}},
+		{"Config.Base.Protocols", Config{Base: &http.Transport{Protocols: h2only}}},
+		{"Config.Base.HTTP2", Config{Base: &http.Transport{HTTP2: &http.HTTP2Config{}}}},
+		{"Config.Base.TLSNextProto", Config{Base: &http.Transport{TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{"foo": nil}}}},
+	} {
+		tr, err := New(tt.cfg)
+		ce, ok := errors.AsType[*ConfigError](err)
+		if !ok || ce.Field != tt.field || ce.Reason == "" {
+			t.Errorf("%s: New returned %v", tt.field, err)
+		}
+		if tr != nil {
+			t.Errorf("%s: New returned a Transport beside its error", tt.field)
+		}
+	}
+}
+
+func TestNewTakesWhatPeopleHave(t *testing.T) {
+	for name, cfg := range map[string]Config{
+		"zero":                       {},
+		"a clone of the default":     {Base: http.DefaultTransport.(*http.Transport).Clone()},
+		"the zero transport":         {Base: &http.Transport{}},
+		"equal limits in both":       {MaxConnsPerHost: 2, Base: &http.Transport{MaxConnsPerHost: 2}},
+		"a dialer, no hook in Base":  {Dialer: &dialer.Dialer{}, Base: &http.Transport{}},
+		"a margin without a timeout": {IdleMargin: time.Second},
+	} {
+		tr, err := New(cfg)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		tr.Close()
+	}
+}
+
+// What http.Transport.Clone puts into the TLS offer unasked would get an HTTP/2 answer.
+func TestTLSOfferHasNoHTTP2(t *testing.T) {
+	base := &http.Transport{TLSClientConfig: &tls.Config{NextProtos: []string{"h2", "http/1.1"}}}
+	if got := tlsConfig(base).NextProtos; len(got) != 1 || got[0] != "http/1.1" {
+		t.Errorf("offer is %q", got)
+	}
+	if len(base.TLSClientConfig.NextProtos) != 2 {
+		t.Error("the caller's configuration was changed")
+	}
+}

@@ -1,0 +1,116 @@
+package pool
+
+import (
+	"net"
+	"sync/atomic"
+	"time"
+
+	"example.com/connwise/dialer"
+	"example.com/connwise/health"
+	"example.com/connwise/internal/h1"
+)
+
+// A conn is a connection and the slot that it takes of its host's limit, in one value:
+// it is counted from the moment its dial starts until it is retired, and whoever holds
+// it gives it back once, by host.put or host.retire.
+type conn struct {
+	h *host
+
+	// Set once, when the dial is done.
+	nc     net.Conn
+	h1     *h1.Conn
+	link   *dialer.Link
+	probe  *health.Probe
+	watch  *health.Watcher // nil where the platform has no watcher
+	addr   string
+	opened time.Time
+	maxAge time.Duration // with its jitter; zero: none
+
+	peerClosed atomic.Bool // the watcher saw a FIN or RST
+
+	// The transport closed it under its user (Close): the error to report instead of
+	// "use of closed network connection".
+	killed atomic.Pointer[error]
+
+	// Owned by whoever holds the connection; handed over under h.mu.
+	uses      int           // requests begun on it
+	idleSince time.Time     // when its last answer's last byte was read
+	announced time.Duration // the server's Keep-Alive: timeout, zero if unknown
+
+	// Guarded by h.mu.
+	state connState
+	epoch uint64 // host.epoch when it was dialled
+
+	dialAt time.Time // when its dial began
+}
+
+type connState uint8
+
+const (
+	connDialing connState = iota
+	connIdle
+	connInUse
+	connGone
+)
+
+// open makes the connection ready for use on what the dialer opened.
+func (c *conn) open(l *dialer.Link) {
+	t := c.h.t
+	c.nc, c.link = l.Conn, l
+	c.h1 = h1.NewConn(l.Conn, &t.set.h1)
+	c.probe = health.NewProbe(l.Conn)
+	if a := l.Conn.RemoteAddr(); a != nil {
+		c.addr = a.String()
+	}
+	c.opened = time.Now()
+	c.idleSince = c.opened
+	if age := t.set.MaxConnAge; age > 0 {
+		c.maxAge = age - time.Duration(t.set.Jitter()*float64(age)/10)
+	}
+	c.watch = health.Watch(l.Conn, c.onPeerClose)
+}
+
+// onPeerClose runs on the watcher's goroutine when the peer's FIN or RST has arrived.
+// An idle connection leaves the pool; one in use finishes what it can and is retired
+// when it comes back.
+func (c *conn) onPeerClose() {
+	c.peerClosed.Store(true)
+	c.h.dropIdle(c, ReasonPeerClosed)
+}
+
+// close ends the connection's watch and closes it. Never under host.mu.
+func (c *conn) close() {
+	c.watch.Stop()
+	c.h1.Close()
+}
+
+// kill closes it under its user, whose error becomes err.
+func (c *conn) kill(err error) {
+	c.killed.Store(&err)
+	c.close()
+}
+
+func (c *conn) candidate(now time.Time) candidate {
+	limit, _ := idleLimit(c.h.cfg, c.announced, c.h.t.set.idleConnTimeout)
+	return candidate{
+		idle: age(now, c.idleSince), limit: limit,
+		age: age(now, c.opened), maxAge: c.maxAge,
+		peerClosed: c.peerClosed.Load(),
+		outdated:   c.epoch != c.h.epoch,
+	}
+}
+
+// expires is when the connection has to leave the pool if it stays idle; zero: never.
+func (c *conn) expires() time.Time {
+	limit, _ := idleLimit(c.h.cfg, c.announced, c.h.t.set.idleConnTimeout)
+	var at time.Time
+	if limit > 0 {
+		at = c.idleSince.Add(limit)
+	}
+	if c.maxAge > 0 {
+		if end := c.opened.Add(c.maxAge); at.IsZero() || end.Before(at) {
+			at = end
+		}
+	}
+	return at
+}

@@ -1,0 +1,116 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"example.com/connwise/dialer"
+)
+
+// dialTimeout bounds a dial as a whole. Each stage has its own limit in the dialer;
+// this one is for hooks that ignore theirs, and for dials whose request has left.
+const dialTimeout = 60 * time.Second
+
+var errHTTP2 = errors.New("pool: the dial hook negotiated HTTP/2, which this version doesn't speak")
+
+func (h *host) canDialLocked() bool {
+	return h.cfg.MaxConnsPerHost == 0 || len(h.conns) < h.cfg.MaxConnsPerHost
+}
+
+// dialMissingLocked starts a dial for each waiter that none under way will serve, as
+// far as the limit allows. A dial belongs to nobody: its connection goes to the oldest
+// waiter, or becomes idle. The waiter it was started for gives its context's values
+// (a hook may need them), not the context's end.
+func (h *host) dialMissingLocked() {
+	for h.queue.len() > h.dialing && h.canDialLocked() && !h.t.closed() {
+		c := &conn{h: h, epoch: h.epoch, dialAt: time.Now()}
+		if h.conns == nil {
+			h.conns = make(map[*conn]struct{})
+		}
+		h.conns[c] = struct{}{}
+		h.dialing++
+		h.tot.Dials++
+		ctx := context.Background()
+		if w := h.queue.undialled(); w != nil {
+			w.dialled = true
+			ctx, w.gate = detach(w.ctx)
+		}
+		go h.dial(ctx, c)
+	}
+}
+
+// dial opens c. It ends when the dialer's limits, dialTimeout or Close say so.
+func (h *host) dial(ctx context.Context, c *conn) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	defer context.AfterFunc(h.t.ctx, cancel)()
+	link, err := h.t.set.dialer.Dial(ctx, h.route)
+	if err == nil {
+		err = checkProto(link)
+	}
+	if err != nil {
+		h.dialFailed(c, err)
+		return
+	}
+	c.open(link)
+	h.dialled(c)
+}
+
+// checkProto refuses a connection on which the peer expects another protocol. It can
+// only come from a caller's own TLS dial hook: the pool's handshakes don't offer one.
+func checkProto(l *dialer.Link) error {
+	if l.Proto == "h2" {
+		l.Conn.Close()
+		return &dialer.Error{Stage: dialer.StageTLS, Err: errHTTP2}
+	}
+	return nil
+}
+
+// dialled counts an opened connection and hands it out. One that outlived its waiters
+// goes idle, unless CloseIdleConnections, Drain or Close came meanwhile.
+func (h *host) dialled(c *conn) {
+	h.mu.Lock()
+	h.dialing--
+	h.tot.Opened++
+	unused := h.queue.len() == 0
+	if unused {
+		h.tot.DialsUnused++
+	}
+	var dead *conn
+	if unused && (c.epoch != h.epoch || h.t.closing()) {
+		h.forgetConnLocked(c, ReasonIdleClosed)
+		dead = c
+	} else {
+		c.epoch = h.epoch
+		dead = h.offerLocked(c, time.Now())
+	}
+	h.mu.Unlock()
+	if dead != nil {
+		dead.close()
+	}
+	h.t.keepIdleBound()
+	h.t.sweepBy(c.expires())
+}
+
+// dialFailed gives up the slot and gives the error to the waiters that it leaves
+// without hope. With other dials under way or connections in use that is the oldest;
+// with none left, it is all who had queued when this dial began: they have waited for
+// it, and fifty dials more would tell them the same. Later ones get a dial of their own.
+func (h *host) dialFailed(c *conn, err error) {
+	h.mu.Lock()
+	c.state = connGone
+	delete(h.conns, c)
+	h.dialing--
+	h.tot.DialsFailed++
+	d := delivery{err: err, dialled: true}
+	if w := h.queue.pop(); w != nil {
+		w.ready <- d
+		for len(h.conns) == 0 && h.queue.head != nil && !h.queue.head.since.After(c.dialAt) {
+			h.queue.pop().ready <- d
+		}
+	}
+	h.dialMissingLocked()
+	h.t.noteQuietLocked(h)
+	h.mu.Unlock()
+}

@@ -1,0 +1,35 @@
+// Package pool is an http.RoundTripper that replaces http.Transport's connection
+// handling: it keeps connections no longer than the proxy in front does, looks whether
+// the peer is alive before each reuse, keeps a limit per host with a wait deadline, and
+// says for every failure exactly how far the request got.
+//
+// # A request's walk
+//
+//  1. RoundTrip (transport.go) checks the request and finds its host (hosts.go) by
+//     scheme, authority and proxy.
+//  2. The host (host.go, acquire.go) hands out its newest idle connection, or lets the
+//     request wait in a FIFO queue (queue.go) for whatever comes first: a connection that
+//     another request gives back, or one of the dials under way (dial.go).
+//  3. judge (limit.go) decides from plain values whether a candidate may be used: idle
+//     age against the limit in force, age, an end seen by the watcher.
+//  4. The last thing before the first byte is one look at the socket, with no lock held
+//     (conn.look in acquire.go).
+//  5. internal/h1 makes the exchange and collects facts (call.go).
+//  6. On an error, phaseOf (phaseof.go) turns the facts into the Phase of an *Error. A
+//     reused connection that took no byte is replaced without the caller's knowledge.
+//  7. On success the call itself is the answer's body. Its end, an error or Close gives
+//     the connection back once: to the oldest waiter, else to the idle stack, else it is
+//     retired with a reason (host.put, host.retire).
+//
+// # What may be touched
+//
+// A connection and its slot of the host's limit are one value (conn). Whoever holds it
+// gives it back by put or retire, once; forgetConnLocked panics on a second time.
+// Lock order: Transport.mu, then host.mu. Under either there is no I/O, no Close, no
+// hook, and no call into internal/h1 or dialer.
+//
+// # What it doesn't do
+//
+// It makes one attempt. Whether a request may be sent again is for package retry, which
+// trusts the phase. It speaks HTTP/1.1 (and 1.0), not yet HTTP/2.
+package pool

@@ -1,0 +1,189 @@
+package pool
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"example.com/connwise/dialer"
+)
+
+// A host is everything the pool knows of one origin on one way (direct, or by one
+// proxy): its connections, the requests that wait for one, and its counters.
+type host struct {
+	t     *Transport
+	key   hostKey
+	route dialer.Route
+	cfg   HostConfig
+
+	aliases []rawKey // guarded by Transport.mu
+
+	sent, reused atomic.Uint64 // Totals' counters that each request touches
+
+	// mu guards what follows. Under it: no I/O, no Close, no hook, no call into h1,
+	// dialer or health. It is taken after Transport.mu where both are held.
+	mu      sync.Mutex
+	conns   map[*conn]struct{} // all, dialing ones included
+	idle    []*conn            // the newest last; never non-empty while a request waits
+	queue   queue
+	dialing int
+	epoch   uint64 // raised by CloseIdleConnections and Drain: what is older isn't reused
+	tot     Totals
+	shown   time.Duration // the last announced idle timeout, for Stats
+	usedAt  time.Time     // the last checkout or checkin, for forgetting
+	gone    bool          // forgotten: look it up again
+}
+
+// open counts connections that are not being dialled any more.
+func (h *host) openLocked() int { return len(h.conns) - h.dialing }
+
+func (h *host) inUseLocked() int { return len(h.conns) - h.dialing - len(h.idle) }
+
+func (h *host) emptyLocked() bool { return len(h.conns) == 0 && h.queue.len() == 0 }
+
+// takeIdleLocked takes the newest idle connection that may be used. Those that may not
+// are retired on the way and returned for closing.
+func (h *host) takeIdleLocked(now time.Time) (c *conn, dead []*conn) {
+	for n := len(h.idle); n > 0; n = len(h.idle) {
+		c := h.idle[n-1]
+		h.idle[n-1] = nil
+		h.idle = h.idle[:n-1]
+		h.t.idle.Add(-1)
+		if reason, ok := judge(c.candidate(now)); !ok {
+			h.forgetConnLocked(c, reason)
+			dead = append(dead, c)
+			continue
+		}
+		c.state = connInUse
+		h.usedAt = now
+		return c, dead
+	}
+	return nil, dead
+}
+
+// put takes back a connection on which another request may be sent: to the oldest
+// waiter, else into the idle stack. It returns false if the connection was retired.
+func (h *host) put(c *conn) bool {
+	now := time.Now()
+	h.mu.Lock()
+	reason, ok := judge(c.candidate(now))
+	if ok && h.t.closing() {
+		reason, ok = ReasonIdleClosed, false
+	}
+	if !ok {
+		h.forgetConnLocked(c, reason)
+		h.dialMissingLocked()
+		h.mu.Unlock()
+		c.close()
+		return false
+	}
+	dead := h.offerLocked(c, now)
+	kept := dead != c
+	h.mu.Unlock()
+	if dead != nil {
+		dead.close()
+	}
+	if kept {
+		h.t.keepIdleBound()
+		h.t.sweepBy(c.expires())
+	}
+	return kept
+}
+
+// offerLocked hands c to the oldest waiter, or makes it idle. If that exceeds
+// MaxIdlePerHost the oldest idle connection is retired and returned for closing.
+func (h *host) offerLocked(c *conn, now time.Time) (dead *conn) {
+	h.usedAt = now
+	if w := h.queue.pop(); w != nil {
+		c.state = connInUse
+		w.ready <- delivery{c: c}
+		return nil
+	}
+	c.state = connIdle
+	h.idle = append(h.idle, c)
+	h.t.idle.Add(1)
+	if limit := h.cfg.MaxIdlePerHost; limit > 0 && len(h.idle) > limit {
+		dead = h.idle[0]
+		h.removeIdleLocked(dead)
+		h.forgetConnLocked(dead, ReasonIdleCap)
+	}
+	return dead
+}
+
+// retire gives up a connection that the caller holds. Its slot is free at once, for a
+// waiter's dial; the connection is closed afterwards.
+func (h *host) retire(c *conn, reason CloseReason) {
+	h.mu.Lock()
+	h.forgetConnLocked(c, reason)
+	h.dialMissingLocked()
+	h.mu.Unlock()
+	c.close()
+}
+
+// dropIdle retires c if it is idle. Otherwise its holder will.
+func (h *host) dropIdle(c *conn, reason CloseReason) {
+	h.mu.Lock()
+	if c.state != connIdle {
+		h.mu.Unlock()
+		return
+	}
+	h.removeIdleLocked(c)
+	h.forgetConnLocked(c, reason)
+	h.mu.Unlock()
+	c.close()
+}
+
+// dropIdleIf retires the idle connections for which drop gives a reason. It returns
+// the earliest time at which one of the others expires, zero if none does.
+func (h *host) dropIdleIf(drop func(*conn) (CloseReason, bool)) (next time.Time) {
+	var dead []*conn
+	h.mu.Lock()
+	h.idle = slices.DeleteFunc(h.idle, func(c *conn) bool {
+		if reason, yes := drop(c); yes {
+			h.t.idle.Add(-1)
+			h.forgetConnLocked(c, reason)
+			dead = append(dead, c)
+			return true
+		}
+		if at := c.expires(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+		return false
+	})
+	h.mu.Unlock()
+	closeAll(dead)
+	return next
+}
+
+func (h *host) removeIdleLocked(c *conn) {
+	// From the end: what is looked for is mostly young.
+	for i := len(h.idle) - 1; i >= 0; i-- {
+		if h.idle[i] == c {
+			h.idle = slices.Delete(h.idle, i, i+1)
+			h.t.idle.Add(-1)
+			return
+		}
+	}
+}
+
+// forgetConnLocked takes an opened connection out of the books. It is no longer idle.
+func (h *host) forgetConnLocked(c *conn, reason CloseReason) {
+	if c.state == connGone {
+		panic("pool: connection retired twice")
+	}
+	c.state = connGone
+	delete(h.conns, c)
+	h.tot.Closed++
+	if h.tot.ClosedBy == nil {
+		h.tot.ClosedBy = make(map[CloseReason]uint64)
+	}
+	h.tot.ClosedBy[reason]++
+	h.t.noteQuietLocked(h)
+}
+
+func closeAll(conns []*conn) {
+	for _, c := range conns {
+		c.close()
+	}
+}

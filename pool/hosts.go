@@ -1,0 +1,123 @@
+package pool
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"example.com/connwise/dialer"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// A hostKey names an origin and the way to it. Connections are never shared between
+// two keys; proxy has the proxy's credentials in it, so it must not be shown.
+type hostKey struct {
+	scheme string // "http" or "https"
+	addr   string // "host:port", lower case, IDNA
+	proxy  string // the proxy's URL, "" for a direct way
+}
+
+// A rawKey is what a request says. It saves the hot path from making a hostKey.
+type rawKey struct {
+	scheme, host, proxy string
+}
+
+// maxAliases bounds the spellings of one host ("Example.com", "example.com:443") that
+// are remembered.
+const maxAliases = 8
+
+// hostFor finds or makes the host of a request. The error is from Base.Proxy.
+func (t *Transport) hostFor(req *http.Request) (*host, error) {
+	raw := rawKey{scheme: req.URL.Scheme, host: req.URL.Host}
+	var proxy *url.URL
+	if t.set.proxy != nil {
+		var err error
+		if proxy, err = t.set.proxy(req); err != nil {
+			return nil, err
+		}
+		if proxy != nil {
+			raw.proxy = proxy.String()
+		}
+	}
+	t.mu.RLock()
+	h := t.aliases[raw]
+	t.mu.RUnlock()
+	if h != nil {
+		return h, nil
+	}
+	return t.addHost(raw, proxy), nil
+}
+
+func (t *Transport) addHost(raw rawKey, proxy *url.URL) *host {
+	key := hostKey{raw.scheme, canonicalAddr(raw.scheme, raw.host), raw.proxy}
+	forward := proxy != nil && raw.scheme == "http" && strings.HasPrefix(proxy.Scheme, "http")
+	if forward {
+		// Absolute-form requests to any host share the connections to the proxy.
+		key.addr = dialer.ProxyAddr(proxy)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.hosts[key]
+	if h == nil {
+		h = &host{t: t, key: key, route: t.set.route, cfg: t.set.forHost(key.addr)}
+		h.route.Addr, h.route.Proxy, h.route.Forward = key.addr, proxy, forward
+		if raw.scheme == "https" {
+			h.route.TLS = t.set.tls
+		}
+		h.route.ProxyTLS = t.set.tls
+		t.hosts[key] = h
+	}
+	if len(h.aliases) < maxAliases {
+		h.aliases = append(h.aliases, raw)
+		t.aliases[raw] = h
+	}
+	return h
+}
+
+// canonicalAddr is "host:port" in lower case, with the scheme's port if there is none
+// and international names in their ASCII form.
+func canonicalAddr(scheme, hostport string) string {
+	if a, err := httpguts.PunycodeHostPort(hostport); err == nil {
+		hostport = a
+	}
+	u := url.URL{Host: strings.ToLower(hostport)}
+	port := u.Port()
+	if port == "" {
+		port = defaultPorts[scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+var defaultPorts = map[string]string{"http": "80", "https": "443"}
+
+// allHosts is a snapshot of the map.
+func (t *Transport) allHosts() []*host {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	hs := make([]*host, 0, len(t.hosts))
+	for _, h := range t.hosts {
+		hs = append(hs, h)
+	}
+	return hs
+}
+
+// forget drops a host that has no connection and no waiter, and that no request has
+// used since it was judged unused. Its counters stay in the total.
+func (t *Transport) forget(h *host, unused func(*host) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gone || !h.emptyLocked() || !unused(h) {
+		return
+	}
+	h.gone = true
+	tot := h.totalsLocked()
+	t.forgotten.add(&tot)
+	delete(t.hosts, h.key)
+	for _, raw := range h.aliases {
+		delete(t.aliases, raw)
+	}
+}

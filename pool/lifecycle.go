@@ -1,0 +1,122 @@
+package pool
+
+import (
+	"context"
+)
+
+// The states of a Transport's life.
+const (
+	stateOpen    int32 = iota
+	stateClosing       // Shutdown: no new request
+	stateClosed        // Close: nothing any more
+)
+
+func (t *Transport) closing() bool { return t.state.Load() >= stateClosing }
+func (t *Transport) closed() bool  { return t.state.Load() == stateClosed }
+
+func (t *Transport) raise(state int32) {
+	for old := t.state.Load(); old < state; old = t.state.Load() {
+		t.state.CompareAndSwap(old, state)
+	}
+}
+
+// CloseIdleConnections closes the idle connections before it returns. Those in use are
+// closed when their requests are done, and dials under way are not kept for later. New
+// requests open new connections.
+func (t *Transport) CloseIdleConnections() {
+	for _, h := range t.allHosts() {
+		h.outdate()
+	}
+}
+
+// outdate retires all of the host's connections, those in use when they come back.
+func (h *host) outdate() {
+	h.mu.Lock()
+	h.epoch++
+	h.mu.Unlock()
+	h.dropIdleIf(func(*conn) (CloseReason, bool) { return ReasonIdleClosed, true })
+}
+
+// Drain retires the connections of one host, given as Stats names it ("host:port"), on
+// all ways to it: idle ones at once, those in use when their requests are done. New
+// requests open new connections. An unknown host is no error: there is nothing to do.
+func (t *Transport) Drain(host string) {
+	for _, h := range t.allHosts() {
+		if h.key.addr == host {
+			h.outdate()
+		}
+	}
+}
+
+// Shutdown lets the requests end that have begun, the waiting ones included; new ones
+// fail with ErrClosed. It returns when the last connection is closed, or with ctx's
+// error: then requests are still under way, and Close ends them.
+func (t *Transport) Shutdown(ctx context.Context) error {
+	t.raise(stateClosing)
+	for {
+		t.CloseIdleConnections()
+		if t.atRest() {
+			return t.Close()
+		}
+		select {
+		case <-t.quiet:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (t *Transport) atRest() bool {
+	for _, h := range t.allHosts() {
+		h.mu.Lock()
+		empty := h.emptyLocked()
+		h.mu.Unlock()
+		if !empty {
+			return false
+		}
+	}
+	return true
+}
+
+// noteQuietLocked wakes Shutdown when h has come to rest.
+func (t *Transport) noteQuietLocked(h *host) {
+	if t.closing() && h.emptyLocked() {
+		select {
+		case t.quiet <- struct{}{}:
+		default: // it is already to look
+		}
+	}
+}
+
+// Close ends everything at once: idle connections are closed, requests under way fail
+// with ErrClosed in an *Error that says how far they got, and so do new ones. It doesn't
+// wait for a peer, and it is no error to call it again.
+func (t *Transport) Close() error {
+	t.raise(stateClosed)
+	t.cancel()
+	t.sweep.stop()
+	for _, h := range t.allHosts() {
+		h.end()
+	}
+	return nil
+}
+
+// end fails the waiters and closes the connections. Those in use are retired by their
+// holders.
+func (h *host) end() {
+	var busy []*conn
+	h.mu.Lock()
+	for w := h.queue.pop(); w != nil; w = h.queue.pop() {
+		w.ready <- delivery{err: ErrClosed}
+	}
+	for c := range h.conns {
+		if c.state == connInUse {
+			busy = append(busy, c)
+		}
+	}
+	h.mu.Unlock()
+	h.dropIdleIf(func(*conn) (CloseReason, bool) { return ReasonClosed, true })
+	for _, c := range busy {
+		c.kill(ErrClosed)
+	}
+}

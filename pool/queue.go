@@ -1,0 +1,114 @@
+package pool
+
+import (
+	"context"
+	"time"
+)
+
+// A waiter is a request that waits for a connection. It is in exactly one of three
+// states, all under host.mu: queued, delivered to (what it was given lies in ready),
+// or gone.
+type waiter struct {
+	ready chan delivery // buffered, one delivery at most
+	since time.Time
+	ctx   context.Context // the request's: a dial takes its values
+
+	queued     bool
+	dialled    bool       // a dial was started on its behalf
+	gate       *traceGate // that dial's way to the request's trace hooks
+	next, prev *waiter
+}
+
+// end is called when the request needs no connection any more: it has one, or gave up.
+// A dial on its behalf may live on, but calls none of its hooks. A nil waiter never waited.
+func (w *waiter) end() {
+	if w != nil {
+		w.gate.shut()
+	}
+}
+
+// A delivery is a connection, or why there is none. With an error, dialled says that
+// a dial failed (and not that the transport was closed).
+type delivery struct {
+	c       *conn
+	err     error
+	dialled bool
+}
+
+// A queue is a FIFO of waiters from which any can leave in constant time.
+// The zero queue is empty.
+type queue struct {
+	head, tail *waiter
+	n          int
+}
+
+func (q *queue) len() int { return q.n }
+
+func (q *queue) push(w *waiter) {
+	w.queued, w.prev, w.next = true, q.tail, nil
+	if q.tail != nil {
+		q.tail.next = w
+	} else {
+		q.head = w
+	}
+	q.tail = w
+	q.n++
+}
+
+// pushFront puts back a waiter that was the oldest and whose connection turned out dead.
+func (q *queue) pushFront(w *waiter) {
+	w.queued, w.prev, w.next = true, nil, q.head
+	if q.head != nil {
+		q.head.prev = w
+	} else {
+		q.tail = w
+	}
+	q.head = w
+	q.n++
+}
+
+// pop takes the oldest waiter, nil if there is none.
+func (q *queue) pop() *waiter {
+	w := q.head
+	if w != nil {
+		q.remove(w)
+	}
+	return w
+}
+
+// remove takes w out. It must be queued.
+func (q *queue) remove(w *waiter) {
+	if w.prev != nil {
+		w.prev.next = w.next
+	} else {
+		q.head = w.next
+	}
+	if w.next != nil {
+		w.next.prev = w.prev
+	} else {
+		q.tail = w.prev
+	}
+	w.queued, w.next, w.prev = false, nil, nil
+	q.n--
+}
+
+// index is w's place from the front, counted from zero.
+func (q *queue) index(w *waiter) int {
+	i := 0
+	for x := q.head; x != nil && x != w; x = x.next {
+		i++
+	}
+	return i
+}
+
+// undialled is the oldest waiter for whom no dial was started, nil if there is none.
+func (q *queue) undialled() *waiter {
+	if w := q.tail; w != nil && !w.dialled && (w.prev == nil || w.prev.dialled) {
+		return w // the common case: the newest one has just come
+	}
+	w := q.head
+	for w != nil && w.dialled {
+		w = w.next
+	}
+	return w
+}

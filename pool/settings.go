@@ -1,0 +1,134 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/connwise/dialer"
+	"example.com/connwise/internal/h1"
+)
+
+// settings is what a Transport works with: a checked copy of its Config, with
+// every default filled in. It never changes.
+type settings struct {
+	Config // MaxIdlePerHost, MaxConnsPerHost and Jitter have their defaults; Base isn't used any more
+
+	proxy              func(*http.Request) (*url.URL, error)
+	disableKeepAlives  bool
+	disableCompression bool
+	maxIdle            int           // idle connections of all hosts; zero: no bound
+	idleConnTimeout    time.Duration // Base.IdleConnTimeout
+	h1                 h1.Options
+	route              dialer.Route // what all routes share; Addr, TLS and Proxy are filled in per host
+	tls                *tls.Config  // for https hosts; cloned by the dialer
+	dialer             dialer.Dialer
+}
+
+// defaultBase is Config.Base when it is nil: http.DefaultTransport's settings, with
+// the dialer's own connect stage and room for the idle connections of a busy service.
+func defaultBase() *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		MaxIdleConns:          1024,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
+}
+
+func newSettings(cfg Config) (*settings, error) {
+	base := cfg.Base
+	if base == nil {
+		base = defaultBase()
+	}
+	if err := checkConfig(&cfg, base); err != nil {
+		return nil, err
+	}
+	s := &settings{
+		Config:             cfg,
+		proxy:              base.Proxy,
+		disableKeepAlives:  base.DisableKeepAlives,
+		disableCompression: base.DisableCompression,
+		maxIdle:            base.MaxIdleConns,
+		idleConnTimeout:    base.IdleConnTimeout,
+		h1: h1.Options{
+			MaxHeaderBytes:  base.MaxResponseHeaderBytes,
+			HeaderTimeout:   base.ResponseHeaderTimeout,
+			ContinueTimeout: base.ExpectContinueTimeout,
+			WriteStall:      cfg.WriteStallTimeout,
+			ReadStall:       cfg.ReadStallTimeout,
+			ReadBufferSize:  base.ReadBufferSize,
+			WriteBufferSize: base.WriteBufferSize,
+		},
+		tls: tlsConfig(base),
+	}
+	s.Base = nil
+	s.MaxIdlePerHost = cmp.Or(cfg.MaxIdlePerHost, base.MaxIdleConnsPerHost)
+	s.MaxConnsPerHost = cmp.Or(cfg.MaxConnsPerHost, base.MaxConnsPerHost)
+	s.Hosts = make(map[string]HostConfig, len(cfg.Hosts))
+	for addr, hc := range cfg.Hosts {
+		s.Hosts[strings.ToLower(addr)] = hc
+	}
+	if s.Jitter == nil {
+		s.Jitter = rand.Float64
+	}
+	if cfg.Dialer != nil {
+		s.dialer = *cfg.Dialer
+	}
+	s.dialer.TLSTimeout = cmp.Or(s.dialer.TLSTimeout, base.TLSHandshakeTimeout)
+	s.route = baseRoute(base)
+	return s, nil
+}
+
+// baseRoute takes Base's dial and proxy hooks. Dial and DialTLS are honoured where
+// their context forms are not set, as net/http does.
+func baseRoute(base *http.Transport) dialer.Route {
+	r := dialer.Route{
+		ProxyHeader:     base.ProxyConnectHeader.Clone(),
+		GetProxyHeader:  base.GetProxyConnectHeader,
+		OnProxyResponse: base.OnProxyConnectResponse,
+		Connect:         base.DialContext,
+		ConnectTLS:      base.DialTLSContext,
+	}
+	if dial := base.Dial; r.Connect == nil && dial != nil { //nolint:staticcheck // SA1019: deprecated fields are honoured
+		r.Connect = func(_ context.Context, network, addr string) (net.Conn, error) { return dial(network, addr) }
+	}
+	if dial := base.DialTLS; r.ConnectTLS == nil && dial != nil { //nolint:staticcheck // SA1019: as above
+		r.ConnectTLS = func(_ context.Context, network, addr string) (net.Conn, error) { return dial(network, addr) }
+	}
+	return r
+}
+
+// tlsConfig is Base's with the protocols that this transport speaks. "h2" is taken
+// out of the offer: http.Transport.Clone puts it in unasked.
+func tlsConfig(base *http.Transport) *tls.Config {
+	cfg := base.TLSClientConfig.Clone()
+	if cfg == nil {
+		cfg = &tls.Config{}
+	}
+	cfg.NextProtos = slices.DeleteFunc(slices.Clone(cfg.NextProtos), func(p string) bool { return p == "h2" })
+	if len(cfg.NextProtos) == 0 {
+		cfg.NextProtos = []string{"http/1.1"}
+	}
+	return cfg
+}
+
+// forHost is the Config's view of one host.
+func (s *settings) forHost(addr string) HostConfig {
+	hc := s.Hosts[addr]
+	hc.ProxyIdleTimeout = cmp.Or(hc.ProxyIdleTimeout, s.ProxyIdleTimeout)
+	hc.IdleMargin = cmp.Or(hc.IdleMargin, s.IdleMargin)
+	hc.MaxIdlePerHost = cmp.Or(hc.MaxIdlePerHost, s.MaxIdlePerHost)
+	hc.MaxConnsPerHost = cmp.Or(hc.MaxConnsPerHost, s.MaxConnsPerHost)
+	hc.MaxWait = cmp.Or(hc.MaxWait, s.MaxWait)
+	hc.MaxWaiters = cmp.Or(hc.MaxWaiters, s.MaxWaiters)
+	return hc
+}

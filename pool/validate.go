@@ -1,0 +1,117 @@
+package pool
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// checkConfig refuses what can't be honoured, with the field's name. Nothing that
+// was configured is ignored in silence.
+func checkConfig(cfg *Config, base *http.Transport) error {
+	if err := checkSigns(cfg, base); err != nil {
+		return err
+	}
+	if err := checkMargin("Config", cfg.ProxyIdleTimeout, cfg.IdleMargin); err != nil {
+		return err
+	}
+	if err := checkHosts(cfg); err != nil {
+		return err
+	}
+	if cfg.Dialer != nil && (base.DialContext != nil || base.Dial != nil) { //nolint:staticcheck // SA1019: deprecated fields are honoured
+		return &ConfigError{"Config.Dialer", "Base.DialContext is set too (a clone of http.DefaultTransport has one): set it to nil, or leave Dialer nil"}
+	}
+	if cfg.MaxConnsPerHost > 0 && base.MaxConnsPerHost > 0 && cfg.MaxConnsPerHost != base.MaxConnsPerHost {
+		return &ConfigError{"Config.MaxConnsPerHost", fmt.Sprintf("is %d, but Base.MaxConnsPerHost is %d: set one of them", cfg.MaxConnsPerHost, base.MaxConnsPerHost)}
+	}
+	if cfg.MaxIdlePerHost > 0 && base.MaxIdleConnsPerHost > 0 && cfg.MaxIdlePerHost != base.MaxIdleConnsPerHost {
+		return &ConfigError{"Config.MaxIdlePerHost", fmt.Sprintf("is %d, but Base.MaxIdleConnsPerHost is %d: set one of them", cfg.MaxIdlePerHost, base.MaxIdleConnsPerHost)}
+	}
+	return checkProtocols(base)
+}
+
+// checkSigns refuses negative numbers: they mean nothing here, and "no limit" is zero.
+func checkSigns(cfg *Config, base *http.Transport) error {
+	for _, f := range []struct {
+		name string
+		n    int64
+	}{
+		{"Config.ProxyIdleTimeout", int64(cfg.ProxyIdleTimeout)},
+		{"Config.IdleMargin", int64(cfg.IdleMargin)},
+		{"Config.MaxConnAge", int64(cfg.MaxConnAge)},
+		{"Config.MaxIdlePerHost", int64(cfg.MaxIdlePerHost)},
+		{"Config.MaxConnsPerHost", int64(cfg.MaxConnsPerHost)},
+		{"Config.MaxWait", int64(cfg.MaxWait)},
+		{"Config.MaxWaiters", int64(cfg.MaxWaiters)},
+		{"Config.WriteStallTimeout", int64(cfg.WriteStallTimeout)},
+		{"Config.ReadStallTimeout", int64(cfg.ReadStallTimeout)},
+		{"Config.Base.MaxIdleConns", int64(base.MaxIdleConns)},
+		{"Config.Base.MaxConnsPerHost", int64(base.MaxConnsPerHost)},
+		{"Config.Base.IdleConnTimeout", int64(base.IdleConnTimeout)},
+		{"Config.Base.TLSHandshakeTimeout", int64(base.TLSHandshakeTimeout)},
+		{"Config.Base.ResponseHeaderTimeout", int64(base.ResponseHeaderTimeout)},
+		{"Config.Base.ExpectContinueTimeout", int64(base.ExpectContinueTimeout)},
+		{"Config.Base.MaxResponseHeaderBytes", base.MaxResponseHeaderBytes},
+		{"Config.Base.WriteBufferSize", int64(base.WriteBufferSize)},
+		{"Config.Base.ReadBufferSize", int64(base.ReadBufferSize)},
+	} {
+		if f.n < 0 {
+			return &ConfigError{f.name, fmt.Sprintf("is negative (%d); zero is the default", f.n)}
+		}
+	}
+	return nil
+}
+
+func checkMargin(where string, idle, margin time.Duration) error {
+	if idle > 0 && margin >= idle {
+		return &ConfigError{where + ".IdleMargin", fmt.Sprintf("is %v, not less than ProxyIdleTimeout (%v): no connection could be reused", margin, idle)}
+	}
+	return nil
+}
+
+func checkHosts(cfg *Config) error {
+	for addr, hc := range cfg.Hosts {
+		where := fmt.Sprintf("Config.Hosts[%q]", addr)
+		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
+			return &ConfigError{where, `the key is not of the form "host:port"`}
+		}
+		for name, n := range map[string]int64{
+			"ProxyIdleTimeout": int64(hc.ProxyIdleTimeout), "IdleMargin": int64(hc.IdleMargin), "MaxWait": int64(hc.MaxWait),
+			"MaxIdlePerHost": int64(hc.MaxIdlePerHost), "MaxConnsPerHost": int64(hc.MaxConnsPerHost), "MaxWaiters": int64(hc.MaxWaiters),
+		} {
+			if n < 0 {
+				return &ConfigError{where + "." + name, "is negative; zero keeps the Config's value"}
+			}
+		}
+		idle, margin := hc.ProxyIdleTimeout, hc.IdleMargin
+		if idle == 0 {
+			idle = cfg.ProxyIdleTimeout
+		}
+		if margin == 0 {
+			margin = cfg.IdleMargin
+		}
+		if err := checkMargin(where, idle, margin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkProtocols refuses a Base that asks for what this version doesn't speak.
+// ForceAttemptHTTP2, or HTTP/2 among other protocols, is a wish that HTTP/1.1 fulfils.
+func checkProtocols(base *http.Transport) error {
+	if p := base.Protocols; p != nil && !p.HTTP1() {
+		return &ConfigError{"Config.Base.Protocols", "HTTP/1 is not among them, and this version speaks no other"}
+	}
+	if base.HTTP2 != nil {
+		return &ConfigError{"Config.Base.HTTP2", "HTTP/2 settings can't be honoured: this version speaks HTTP/1 only"}
+	}
+	for proto := range base.TLSNextProto {
+		if !slices.Contains([]string{"h2", "http/1.1"}, proto) {
+			return &ConfigError{"Config.Base.TLSNextProto", fmt.Sprintf("the protocol %q can't be handed over", proto)}
+		}
+	}
+	return nil
+}
