@@ -1,0 +1,108 @@
+package bench
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"example.com/connwise/pool"
+	"example.com/connwise/retry"
+)
+
+// A Client makes the RoundTrippers of one column's name. Each round uses a new one.
+type Client struct {
+	// Name is the row's name, Note one sentence on how the client is configured,
+	// which is printed above the table.
+	Name string
+	Note string
+	// New makes a RoundTripper for the given circumstances. When the round is over,
+	// its CloseIdleConnections and Close are called, where it has them.
+	New func(Setup) (http.RoundTripper, error)
+}
+
+// A Setup is what a client may know of the peer.
+type Setup struct {
+	Proto   string         // "h1", "h1s"
+	Callers int            // the most requests at a time
+	Roots   *x509.CertPool // the peer's authority; nil: the system's
+	// IdleTimeout is what the peer's documentation says; zero: nothing.
+	IdleTimeout time.Duration
+}
+
+// NetHTTP is net/http as people run it, with its limit on idle connections raised
+// so that it isn't handicapped by it.
+func NetHTTP() Client {
+	return Client{
+		Name: "net/http",
+		Note: "http.DefaultTransport.Clone(), HTTP/1.1 only, MaxIdleConnsPerHost = callers, MaxIdleConns = no limit",
+		New:  func(s Setup) (http.RoundTripper, error) { return s.Transport(), nil },
+	}
+}
+
+// Connwise is retry.Transport over pool.Transport, both with their defaults.
+func Connwise() Client {
+	return Client{
+		Name: "connwise",
+		Note: "retry.Transport (default policy) over pool.Transport; Base as net/http's here, ProxyIdleTimeout = the peer's idle timeout where it has one",
+		New: func(s Setup) (http.RoundTripper, error) {
+			p, err := pool.New(pool.Config{Base: s.Transport(), ProxyIdleTimeout: s.IdleTimeout})
+			if err != nil {
+				return nil, err
+			}
+			return &connwise{Transport: &retry.Transport{Base: p}, pool: p}, nil
+		},
+	}
+}
+
+type connwise struct {
+	*retry.Transport
+	pool *pool.Transport
+}
+
+// Close closes the pool.
+func (c *connwise) Close() error { return c.pool.Close() }
+
+// Transport returns the settings that all clients share, as net/http's Transport.
+func (s Setup) Transport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = s.Callers
+	t.MaxIdleConns = 0
+	t.ForceAttemptHTTP2 = false
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	t.TLSClientConfig = &tls.Config{RootCAs: s.Roots}
+	return t
+}
+
+// closeClient ends a client's connections.
+func closeClient(rt http.RoundTripper) error {
+	if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+	if c, ok := rt.(interface{ Close() error }); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// ClientsNamed returns the clients of these names, each once; they are known as
+// "connwise" and "net/http". An unknown name gives a *UsageError.
+func ClientsNamed(names ...string) ([]Client, error) {
+	known := []Client{Connwise(), NetHTTP()}
+	var cs []Client
+	var errs []error
+	for _, name := range names {
+		i := slices.IndexFunc(known, func(c Client) bool { return c.Name == name })
+		if i < 0 {
+			errs = append(errs, &UsageError{Option: "client", Value: name, Reason: "unknown", Known: []string{"connwise", "net/http"}})
+			continue
+		}
+		if !slices.ContainsFunc(cs, func(c Client) bool { return c.Name == name }) {
+			cs = append(cs, known[i])
+		}
+	}
+	return cs, errors.Join(errs...)
+}

@@ -1,0 +1,9 @@
+//go:build !unix
+
+package bench
+
+import "time"
+
+const haveCPU = false
+
+func cpuTime() time.Duration { return 0 }

@@ -1,0 +1,43 @@
+package bench
+
+import (
+	"runtime"
+	"time"
+)
+
+// usage is what this process used in a measured stretch.
+type usage struct {
+	requests uint64
+	wall     time.Duration
+	cpu      time.Duration // user and system; zero where the system doesn't tell
+	mallocs  uint64
+}
+
+func (u *usage) add(v usage) {
+	u.requests += v.requests
+	u.wall += v.wall
+	u.cpu += v.cpu
+	u.mallocs += v.mallocs
+}
+
+// A meter is a stretch being measured.
+type meter struct {
+	start   time.Time
+	cpu     time.Duration
+	mallocs uint64
+}
+
+func startMeter() meter {
+	runtime.GC() // the garbage of whatever came before isn't this client's
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return meter{start: time.Now(), cpu: cpuTime(), mallocs: m.Mallocs}
+}
+
+func (m meter) stop() usage {
+	u := usage{wall: time.Since(m.start), cpu: cpuTime() - m.cpu}
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	u.mallocs = s.Mallocs - m.mallocs
+	return u
+}

@@ -1,0 +1,58 @@
+package bench
+
+import (
+	"encoding/json"
+	"io"
+)
+
+// A Report has one Result for each scenario, protocol and client that was run to
+// its end.
+type Report struct {
+	Results []Result `json:"results"`
+}
+
+// A Result is one row. Fields that come from the peer's record are nil (null in
+// JSON) with Options.Target, as nobody counted there.
+type Result struct {
+	Scenario string `json:"scenario"`
+	Proto    string `json:"proto"`
+	Client   string `json:"client"`
+
+	Requests int64 `json:"requests"` // calls made
+	Failed   int64 `json:"failed"`   // calls that returned an error
+	// Avoidable counts failed calls that the peer never executed.
+	Avoidable *int64 `json:"avoidable"`
+	// ExecutedTwice counts calls that the peer executed more than once. Calls with a
+	// safe method (here GET) are not counted: they may be repeated, RFC 9110, 9.2.1.
+	ExecutedTwice *int64 `json:"executed_twice"`
+	// Lost counts calls that were answered with 2xx and never executed.
+	Lost *int64 `json:"lost"`
+	// Dials counts the connections that the peer accepted.
+	Dials *int64 `json:"dials"`
+
+	// Latencies of the calls that succeeded, in microseconds.
+	P50  float64 `json:"p50_us"`
+	P99  float64 `json:"p99_us"`
+	P999 float64 `json:"p999_us"`
+
+	RPS float64 `json:"rps"` // calls in a second
+	// CPUPerRequest is this process's CPU time, user and system, in microseconds; nil
+	// where the system doesn't tell.
+	CPUPerRequest    *float64 `json:"cpu_us_per_request"`
+	AllocsPerRequest float64  `json:"allocs_per_request"`
+
+	// NotOK counts answers that weren't 2xx, and FirstError is the first of the row's
+	// errors and such answers. Both are for people.
+	NotOK      int64  `json:"-"`
+	FirstError string `json:"-"`
+}
+
+// WriteJSON writes the report as JSON, indented, with a final newline.
+func (r Report) WriteJSON(w io.Writer) error {
+	if r.Results == nil {
+		r.Results = []Result{} // an empty list, not null
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}

@@ -1,0 +1,85 @@
+package bench
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"example.com/connwise/internal/peer"
+)
+
+// restartEvery is the time between two drops.
+const restartEvery = 40 * time.Millisecond
+
+// restart makes calls while the peer drops connections in four ways in turn.
+//
+// Each drop is one that a client can tell: idle connections are dropped while no
+// call is under way, so that the FIN or RST has arrived before the next request;
+// busy ones together with their answer; and what is cut in mid-flight has been
+// executed. A request that crosses a FIN on the wire can't be told from one that
+// was executed, whatever the client does, and would only blur the figures.
+func restart(ctx context.Context, r *rig) error {
+	var gate sync.RWMutex // read: a call is under way; write: idle connections are dropped
+	var err error
+	r.measure(func() {
+		stop := make(chan struct{})
+		var drops sync.WaitGroup
+		drops.Go(func() { err = dropAll(r, &gate, stop) })
+		r.each(func(c *caller) {
+			for n := 0; r.more(ctx, 1); n++ {
+				method := http.MethodPost
+				if n%4 == 3 {
+					method = http.MethodGet
+				}
+				gate.RLock()
+				c.call(ctx, method)
+				gate.RUnlock()
+				think(ctx)
+			}
+		})
+		close(stop)
+		drops.Wait()
+	})
+	return err
+}
+
+// think pauses a caller for up to 2 ms, every other time not at all, so that some
+// connections are idle at any time and some are used again at once.
+func think(ctx context.Context) {
+	if d := rand.N(4 * time.Millisecond); d > 2*time.Millisecond {
+		sleep(ctx, d-2*time.Millisecond)
+	}
+}
+
+// dropAll drops connections until stop is closed or the peer is gone.
+func dropAll(r *rig, gate *sync.RWMutex, stop <-chan struct{}) error {
+	quietly := func(s peer.Style) error {
+		gate.Lock()
+		defer gate.Unlock()
+		_, err := r.peer.Drop(peer.Drop{Style: s})
+		return err
+	}
+	ways := []func() error{
+		func() error { return quietly(peer.BareFIN) },
+		func() error { return quietly(peer.RST) },
+		func() error {
+			_, err := r.peer.Drop(peer.Drop{Style: peer.BareFIN, Busy: true})
+			return err
+		},
+		func() error { return r.peer.SetCut(peer.Cut{At: peer.CutAfter, Style: peer.RST, Next: r.callers / 8}) },
+	}
+	tick := time.NewTicker(restartEvery)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-stop:
+			return nil
+		case <-tick.C:
+		}
+		if err := ways[n%len(ways)](); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package bench
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"example.com/connwise/internal/peer"
+)
+
+// maxFailedIDs bounds the ids of failed calls that a round keeps.
+const maxFailedIDs = 1 << 20
+
+// A rig is one client in one round: it makes the calls and keeps what came of them.
+type rig struct {
+	rt          http.RoundTripper
+	url         *url.URL
+	peer        *peer.Remote // nil with a target
+	callers     int
+	idleTimeout time.Duration // the peer's
+	limit       int64         // on requests of the round; zero: none
+	length      time.Duration // of the round
+	end         time.Time     // set by measure
+
+	ids   ids
+	taken atomic.Int64 // of limit
+
+	mu      sync.Mutex // guards what follows
+	latency *hdrhistogram.Histogram
+	failed  []uint64 // ids of calls that returned an error
+	errs    int64    // the same, counted
+	notOK   int64    // answers that weren't 2xx
+	first   error    // of them all
+
+	used usage
+}
+
+func newHistogram() *hdrhistogram.Histogram {
+	return hdrhistogram.New(100, int64(time.Minute), 3) // nanoseconds
+}
+
+// more reports whether n requests more may be made, and takes them from the limit.
+func (r *rig) more(ctx context.Context, n int) bool {
+	if ctx.Err() != nil || !time.Now().Before(r.end) {
+		return false
+	}
+	return r.limit == 0 || r.taken.Add(int64(n))-int64(n) < r.limit
+}
+
+// measure runs f and takes the use of time, CPU and memory meanwhile. Latencies
+// from before are forgotten.
+func (r *rig) measure(f func()) {
+	r.latency.Reset()
+	before := r.ids.total()
+	r.end = time.Now().Add(r.length)
+	m := startMeter()
+	f()
+	r.used = m.stop()
+	r.used.requests = r.ids.total() - before
+}
+
+// each runs f for every caller at the same time and waits for all.
+func (r *rig) each(f func(*caller)) {
+	var wg sync.WaitGroup
+	for range r.callers {
+		wg.Go(func() { f(&caller{rig: r}) })
+	}
+	wg.Wait()
+}
+
+// wave makes n calls at the same moment and waits for all.
+func (r *rig) wave(ctx context.Context, n int, method string) {
+	var wg sync.WaitGroup
+	start := make(chan struct{})
+	for range n {
+		wg.Go(func() {
+			c := caller{rig: r}
+			<-start
+			c.call(ctx, method)
+		})
+	}
+	close(start)
+	wg.Wait()
+}
+
+// cool drops the client's idle connections.
+func (r *rig) cool() {
+	if c, ok := r.rt.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// succeeded records a call that got an answer.
+func (r *rig) succeeded(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.latency.RecordValue(min(int64(d), int64(time.Minute)))
+}
+
+// failedCall records a call that returned an error.
+func (r *rig) failedCall(id uint64, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.errs++
+	if len(r.failed) < maxFailedIDs {
+		r.failed = append(r.failed, id)
+	}
+	r.note(err)
+}
+
+// unexpected records an answer that isn't 2xx.
+func (r *rig) unexpected(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notOK++
+	r.note(err)
+}
+
+// note keeps the first error; r.mu is held.
+func (r *rig) note(err error) {
+	if r.first == nil {
+		r.first = err
+	}
+}
+
+// ids gives out request ids without gaps: safe methods from 1, the others from
+// unsafeBase + 1, so that the peer's record of them can be told apart.
+type ids struct{ safe, unsafe atomic.Uint64 }
+
+const unsafeBase = 1 << 40
+
+var safeMethods = []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}
+
+func (i *ids) next(method string) uint64 {
+	if slices.Contains(safeMethods, method) {
+		return i.safe.Add(1)
+	}
+	return unsafeBase + i.unsafe.Add(1)
+}
+
+func (i *ids) total() uint64 { return i.safe.Load() + i.unsafe.Load() }

@@ -1,0 +1,190 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"example.com/connwise/internal/peer"
+)
+
+// hangLimit is how much longer than planned a round may take before its calls are
+// cancelled and Run gives up.
+const hangLimit = 30 * time.Second
+
+// IsChild reports whether this process was started by Run to be the peer; main
+// then has to call ChildMain and exit.
+func IsChild() bool { return peer.IsChild() }
+
+// ChildMain is the peer's process. It returns the exit code when stdin ends.
+func ChildMain(stdin io.Reader, stdout, stderr io.Writer) int {
+	return peer.ChildMain(stdin, stdout, stderr)
+}
+
+// Run runs what the options say and returns a row for each combination. It blocks
+// for about Duration for each. When ctx ends it returns the rows that were
+// complete and ctx's error; with a *UsageError nothing was run.
+func Run(ctx context.Context, o Options) (Report, error) {
+	p, err := o.plan()
+	if err != nil {
+		return Report{}, err
+	}
+	l, err := newLab(ctx, p)
+	if err != nil {
+		return Report{}, err
+	}
+	defer l.close()
+	var rep Report
+	for _, s := range p.scenarios {
+		for _, q := range p.protos {
+			rows, err := l.rows(ctx, s, q)
+			rep.Results = append(rep.Results, rows...)
+			if err != nil {
+				return rep, err
+			}
+		}
+	}
+	return rep, nil
+}
+
+// A lab is a run: the plan and the peer's process.
+type lab struct {
+	*plan
+	child *peer.Child // nil with a target
+	done  int         // rounds
+}
+
+func newLab(ctx context.Context, p *plan) (*lab, error) {
+	l := &lab{plan: p}
+	if p.target != nil {
+		return l, l.knock(ctx)
+	}
+	var err error
+	l.child, err = peer.Spawn(p.Stderr)
+	return l, err
+}
+
+// knock makes one request to the target, so that a wrong address is told at once
+// and not as a table of failures.
+func (l *lab) knock(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	setup := Setup{Callers: 1}
+	r := &rig{rt: setup.Transport(), url: l.target}
+	defer r.cool()
+	c := caller{rig: r}
+	if _, err := c.roundTrip(ctx, http.MethodGet, "1"); err != nil {
+		return fmt.Errorf("bench: target %s: %w", l.target.Redacted(), err)
+	}
+	return nil
+}
+
+func (l *lab) close() {
+	if l.child != nil {
+		_ = l.child.Close() // its report was taken; how it ends changes nothing
+	}
+}
+
+// rows runs one scenario over one protocol with all clients, in turns. When it
+// fails none of its rows is complete.
+func (l *lab) rows(ctx context.Context, s scenario, q proto) ([]Result, error) {
+	tallies := make([]tally, len(l.Clients))
+	for i := range tallies {
+		tallies[i].latency = newHistogram()
+	}
+	for round := range l.Rounds {
+		for i := range l.Clients {
+			k := (i + round) % len(l.Clients) // who is first changes, too
+			l.progress(s, q, l.Clients[k])
+			if err := l.round(ctx, s, q, l.Clients[k], &tallies[k]); err != nil {
+				return nil, err
+			}
+			l.done++
+		}
+	}
+	rows := make([]Result, len(tallies))
+	for i, c := range l.Clients {
+		rows[i] = tallies[i].result(s.name, q.name, c.Name)
+	}
+	return rows, nil
+}
+
+func (l *lab) progress(s scenario, q proto, c Client) {
+	if l.Progress == nil {
+		return
+	}
+	total := len(l.scenarios) * len(l.protos) * l.Rounds * len(l.Clients)
+	l.Progress(Step{Done: l.done, Total: total, Scenario: s.name, Proto: q.name, Client: c.Name})
+}
+
+// round runs one client once, against a server of its own, and adds to t.
+func (l *lab) round(ctx context.Context, s scenario, q proto, c Client, t *tally) (err error) {
+	defer func() {
+		switch {
+		case ctx.Err() != nil:
+			err = context.Cause(ctx) // the failures that followed from it tell nothing
+		case err != nil:
+			err = fmt.Errorf("bench: %s %s %s: %w", s.name, q.name, c.Name, err)
+		}
+	}()
+	r, err := l.newRig(s, q, c)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, r.length+hangLimit)
+	defer cancel()
+	err = s.run(limited, r)
+	if cerr := closeClient(r.rt); err == nil {
+		err = cerr
+	}
+	rep, cerr := r.closePeer()
+	if err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = limited.Err()
+	}
+	if err == nil {
+		t.add(r, rep)
+	}
+	return err
+}
+
+// newRig starts a server and a client for it.
+func (l *lab) newRig(s scenario, q proto, c Client) (*rig, error) {
+	f := s.faults(l.plan)
+	r := &rig{
+		url:         l.target,
+		callers:     s.callers(l.plan),
+		idleTimeout: f.IdleTimeout,
+		length:      l.Duration / time.Duration(l.Rounds),
+		limit:       int64(l.Requests+l.Rounds-1) / int64(l.Rounds),
+		latency:     newHistogram(),
+	}
+	setup := Setup{Proto: q.name, Callers: r.callers, IdleTimeout: f.IdleTimeout}
+	var err error
+	if l.child != nil {
+		if r.peer, err = l.child.Listen(q.tls, f); err != nil {
+			return nil, err
+		}
+		r.url = &url.URL{Scheme: "http", Host: r.peer.Addr(), Path: "/"}
+		if q.tls {
+			r.url.Scheme = "https"
+			setup.Roots = l.child.Roots()
+		}
+	}
+	r.rt, err = c.New(setup)
+	return r, err
+}
+
+// closePeer closes the round's server and returns its final report; nil with a target.
+func (r *rig) closePeer() (*peer.Report, error) {
+	if r.peer == nil {
+		return nil, nil
+	}
+	rep, err := r.peer.Close()
+	return &rep, err
+}

@@ -1,0 +1,161 @@
+package bench
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"example.com/connwise/internal/peer"
+)
+
+// A proto is a way to speak to the peer.
+type proto struct {
+	name string
+	tls  bool
+}
+
+var protos = []proto{{"h1", false}, {"h1s", true}}
+
+// A scenario is a kind of load with the faults that go with it.
+type scenario struct {
+	name   string
+	about  string
+	target bool // it can run against a server that isn't the peer
+	// faults are the peer's, and callers the most requests at a time.
+	faults  func(*plan) peer.Faults
+	callers func(*plan) int
+	// run makes calls until the rig has had enough.
+	run func(context.Context, *rig) error
+}
+
+// scenarios are all of them, in the table's order.
+var scenarios = []scenario{
+	{
+		name:    "steady",
+		about:   "closed loop of small GETs on warm connections",
+		target:  true,
+		faults:  func(*plan) peer.Faults { return peer.Faults{BodySize: smallBody} },
+		callers: func(p *plan) int { return p.Workers },
+		run:     steady,
+	},
+	{
+		name:   "burst",
+		about:  "waves of simultaneous GETs, each on a cold client; the peer takes 5 ms to answer",
+		target: true,
+		faults: func(*plan) peer.Faults {
+			return peer.Faults{BodySize: smallBody, Delay: 5 * time.Millisecond}
+		},
+		callers: func(p *plan) int { return p.Burst },
+		run:     burst,
+	},
+	{
+		name:  "idle-race",
+		about: "waves of POSTs after pauses of 0.9 to 1.1 of the peer's idle timeout",
+		faults: func(p *plan) peer.Faults {
+			return peer.Faults{BodySize: smallBody, IdleTimeout: p.IdleTimeout}
+		},
+		callers: func(p *plan) int { return p.Workers },
+		run:     idleRace,
+	},
+	{
+		name:    "restart",
+		about:   "POSTs and GETs while the peer drops connections: idle ones by FIN without close_notify and by RST, busy ones behind an answer, some in mid-flight",
+		faults:  func(*plan) peer.Faults { return peer.Faults{BodySize: smallBody} },
+		callers: func(p *plan) int { return p.Workers },
+		run:     restart,
+	},
+}
+
+// smallBody is the length of the peer's answers, and of a POST's body.
+const smallBody = 128
+
+// ScenarioNames returns the names of the scenarios.
+func ScenarioNames() []string { return namesOf(scenarios, func(s scenario) string { return s.name }) }
+
+// ProtoNames returns the names of the protocols: "h1" is HTTP/1.1, "h1s" the same over TLS.
+func ProtoNames() []string { return namesOf(protos, func(p proto) string { return p.name }) }
+
+// About returns a sentence on a scenario; empty for an unknown name.
+func About(name string) string {
+	for _, s := range scenarios {
+		if s.name == name {
+			return s.about
+		}
+	}
+	return ""
+}
+
+func targetScenarios() []string {
+	var names []string
+	for _, s := range scenarios {
+		if s.target {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+func namesOf[T any](list []T, name func(T) string) []string {
+	names := make([]string, len(list))
+	for i, v := range list {
+		names[i] = name(v)
+	}
+	return names
+}
+
+// steady keeps all callers busy, after two requests each that open and settle the
+// connections and are not measured.
+func steady(ctx context.Context, r *rig) error {
+	r.wave(ctx, r.callers, http.MethodGet)
+	r.wave(ctx, r.callers, http.MethodGet)
+	r.measure(func() {
+		r.each(func(c *caller) {
+			for r.more(ctx, 1) {
+				c.call(ctx, http.MethodGet)
+			}
+		})
+	})
+	return nil
+}
+
+// burst sends waves, and drops the idle connections before each.
+func burst(ctx context.Context, r *rig) error {
+	r.measure(func() {
+		for r.more(ctx, r.callers) {
+			r.cool()
+			r.wave(ctx, r.callers, http.MethodGet)
+		}
+	})
+	return nil
+}
+
+// idleRace sends waves. All callers pause for the same time, so that each of them
+// finds its connection at that idle age.
+func idleRace(ctx context.Context, r *rig) error {
+	r.measure(func() {
+		for n := 0; r.more(ctx, r.callers); n++ {
+			r.wave(ctx, r.callers, http.MethodPost)
+			sleep(ctx, pace(n, r.idleTimeout))
+		}
+	})
+	return nil
+}
+
+// pace returns the n-th pause: 0.9 to 1.1 of timeout, most of them close to it,
+// where the peer's FIN and the request meet.
+func pace(n int, timeout time.Duration) time.Duration {
+	const step = 0.6180339887498949 // golden ratio: any few in a row are spread evenly
+	x := float64(n) * step
+	x = 2*(x-float64(int(x))) - 1
+	return timeout + time.Duration(float64(timeout)*0.1*x*x*x)
+}
+
+// sleep waits for d or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.com/connwise/internal/texttable"
+	"example.com/connwise/retry"
+)
+
+func newPolicy() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "policy [NAME]",
+		Short: "Print what a retry policy does with each failure",
+		Long: `policy prints the matrix of a preset of package retry: how far the request got
+before it failed, whether it was a timeout, and the method.
+
+  yes   sent again
+  key   sent again with an Idempotency-Key header, or the caller's word for it
+  call  sent again only on the caller's word for it (retry.WithIdempotent)
+  -     not sent again
+
+Presets: ` + strings.Join(retry.Names(), ", ") + ". Without a name: " + retry.Names()[0] + ".",
+		Example: `  connwise policy
+  connwise policy never-timeouts
+  connwise policy once --json | jq '.rows[] | select(.method == "POST" and .retry)'`,
+		Args:      cobra.MaximumNArgs(1),
+		ValidArgs: retry.Names(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := retry.Names()[0]
+			if len(args) > 0 {
+				name = args[0]
+			}
+			p, ok := retry.Named(name)
+			if !ok || name == "" {
+				return &usageError{fmt.Sprintf("policy: unknown preset %q; known: %s", name, strings.Join(retry.Names(), ", "))}
+			}
+			m := matrix{Policy: name, Rows: retry.Matrix(p)}
+			if asJSON {
+				e := json.NewEncoder(cmd.OutOrStdout())
+				e.SetIndent("", "  ")
+				return e.Encode(m)
+			}
+			return m.writeTable(cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: a row for each phase, timeout, method and opt-in")
+	return cmd
+}
+
+// A matrix is a preset's verdicts.
+type matrix struct {
+	Policy string      `json:"policy"`
+	Rows   []retry.Row `json:"rows"`
+}
+
+// writeTable prints a row for each phase and timeout, and a column for each method.
+func (m matrix) writeTable(w io.Writer) error {
+	type failure struct {
+		phase   string
+		timeout bool
+	}
+	var failures []failure
+	var methods []string
+	cells := make(map[failure]map[string]string)
+	for _, r := range m.Rows {
+		f := failure{r.Phase, r.Timeout}
+		if cells[f] == nil {
+			failures = append(failures, f)
+			cells[f] = make(map[string]string)
+		}
+		if !slices.Contains(methods, r.Method) {
+			methods = append(methods, r.Method)
+		}
+		cells[f][r.Method] = weaker(cells[f][r.Method], r)
+	}
+	rows := make([][]string, len(failures))
+	for i, f := range failures {
+		rows[i] = []string{f.phase, map[bool]string{true: "yes", false: "no"}[f.timeout]}
+		for _, method := range methods {
+			rows[i] = append(rows[i], cells[f][method])
+		}
+	}
+	return texttable.Write(w, slices.Concat([]string{"phase", "timeout"}, methods), rows, 2+len(methods))
+}
+
+// weaker returns the cell for the least opt-in with which the request is sent
+// again; rows come in the order none, header, call.
+func weaker(cell string, r retry.Row) string {
+	if cell != "" && cell != "-" {
+		return cell
+	}
+	if !r.Retry {
+		return "-"
+	}
+	switch r.OptIn {
+	case retry.OptInHeader.String():
+		return "key"
+	case retry.OptInCall.String():
+		return "call"
+	}
+	return "yes"
+}

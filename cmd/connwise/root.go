@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"example.com/connwise/bench"
+)
+
+// newRoot returns the command tree. began is set once the flags and arguments of a
+// subcommand were accepted: an error before that is one of usage.
+func newRoot(began *bool) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "connwise",
+		Short: "HTTP connections that outlive their proxy: benchmarks, pool statistics, retry policies",
+		Long: `connwise compares HTTP clients under what proxies do to connections, shows the
+connection pools of a live process, and prints which failures are retried.`,
+		Example: `  connwise bench --scenario idle-race --proto h1
+  connwise stats http://127.0.0.1:6060/debug/connwise
+  connwise policy once`,
+		Version:           version(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRun:  func(*cobra.Command, []string) { *began = true },
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.AddCommand(newBench(), newStats(), newPolicy())
+	return root
+}
+
+// A usageError is a mistake on the command line that cobra doesn't know of.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func isUsage(err error) bool {
+	if _, ok := errors.AsType[*usageError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*bench.UsageError](err)
+	return ok
+}
+
+// version tells what this binary was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	if v == "" {
+		v = "(devel)"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v += fmt.Sprintf(" (%.12s)", s.Value)
+		}
+	}
+	return v + " " + info.GoVersion
+}
