@@ -1,0 +1,156 @@
+package h1
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/textproto"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+const (
+	defaultMaxHeader = 10 << 20
+	maxInterim       = 1000 // interim answers that no hook was given
+)
+
+// A source is what an exchange's buffered reader reads: the connection, with the
+// limits of the part of the answer that is being read.
+type source Exchange
+
+// Read reads from the connection. Only the holder of the reading side calls it.
+func (s *source) Read(p []byte) (int, error) {
+	x := (*Exchange)(s)
+	if x.budget == 0 {
+		return 0, &HeaderLimitError{x.c.opt.maxHeader()}
+	}
+	if x.budget > 0 {
+		p = p[:min(int64(len(p)), x.budget)]
+	}
+	stall := x.c.opt.ReadStall
+	if !x.inBody {
+		stall = 0
+	}
+	if stall > 0 {
+		x.mu.Lock()
+		x.timeoutLocked(&x.rstall, stall, WhatReadStall)
+		x.mu.Unlock()
+	}
+	n, err := x.c.nc.Read(p)
+	n = max(0, min(n, len(p)))
+	if stall > 0 {
+		x.mu.Lock()
+		x.rstall.offLocked()
+		x.mu.Unlock()
+	}
+	if n > 0 {
+		x.received(n)
+	}
+	if err != nil {
+		x.readErr = err
+	}
+	return n, err
+}
+
+func (x *Exchange) received(n int) {
+	x.c.touch()
+	if x.budget > 0 {
+		x.budget -= int64(n)
+	}
+	x.mu.Lock()
+	x.facts.Answered = true
+	x.mu.Unlock()
+}
+
+func (o *Options) maxHeader() int64 {
+	if o.MaxHeaderBytes > 0 {
+		return o.MaxHeaderBytes
+	}
+	return defaultMaxHeader
+}
+
+// answer reads the final answer's head.
+func (x *Exchange) answer() (*http.Response, error) {
+	x.budget = x.c.opt.maxHeader()
+	x.br = getReader((*source)(x), x.c.opt.ReadBufferSize)
+	if _, err := x.br.Peek(1); err != nil {
+		return nil, err
+	}
+	if x.trace != nil && x.trace.GotFirstResponseByte != nil {
+		x.trace.GotFirstResponseByte()
+	}
+	undelivered := 0
+	for {
+		resp, err := http.ReadResponse(x.br, x.req.Request)
+		if err != nil {
+			return nil, x.headError(err)
+		}
+		if resp.StatusCode/100 != 1 || resp.StatusCode == http.StatusSwitchingProtocols {
+			x.gotHead(resp)
+			return resp, nil
+		}
+		delivered, err := x.interim(resp)
+		if err != nil {
+			return nil, err
+		}
+		if delivered {
+			undelivered = 0
+			x.budget = x.c.opt.maxHeader() // what the caller looks at is the caller's to limit
+		} else if undelivered++; undelivered > maxInterim {
+			return nil, &InterimLimitError{maxInterim}
+		}
+	}
+}
+
+// interim handles an interim answer and reports whether a hook took it.
+func (x *Exchange) interim(resp *http.Response) (delivered bool, err error) {
+	if resp.StatusCode == http.StatusContinue && x.expects {
+		x.expects = false
+		if x.trace != nil && x.trace.Got100Continue != nil {
+			x.trace.Got100Continue()
+		}
+		x.admit(true)
+	}
+	if x.trace == nil || x.trace.Got1xxResponse == nil {
+		return false, nil
+	}
+	if err := x.trace.Got1xxResponse(resp.StatusCode, textproto.MIMEHeader(resp.Header)); err != nil {
+		return true, &HookError{err}
+	}
+	return true, nil
+}
+
+// gotHead notes what the final answer's head says.
+func (x *Exchange) gotHead(resp *http.Response) {
+	x.budget = -1
+	keep := !resp.Close && !saysClose(&x.req) && resp.StatusCode >= 200 &&
+		resp.ProtoMajor == 1 && x.frame.by != unbounded
+	x.mu.Lock()
+	x.headDone, x.keep = true, keep
+	x.head.offLocked()
+	x.mu.Unlock()
+	if x.expects {
+		// The peer reads on as if the body came (RFC 9110 section 10.1.1): it has to,
+		// unless the connection ends here.
+		x.expects = false
+		x.admit(!resp.Close && !saysClose(&x.req))
+	}
+}
+
+// headError tells the parser's complaints from the connection's.
+func (x *Exchange) headError(err error) error {
+	cut := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	switch {
+	case x.readErr == nil, x.readErr == io.EOF && !cut:
+		return &AnswerError{err}
+	case x.readErr == io.EOF:
+		return io.ErrUnexpectedEOF
+	}
+	return x.readErr
+}
+
+// switchesProtocol reports whether resp hands the connection over (RFC 9110 section 7.8).
+func switchesProtocol(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusSwitchingProtocols && resp.Header.Get("Upgrade") != "" &&
+		httpguts.HeaderValuesContainsToken(resp.Header["Connection"], "Upgrade")
+}

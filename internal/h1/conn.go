@@ -1,0 +1,168 @@
+package h1
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// Options are shared by all connections of a transport. A Conn keeps the pointer;
+// nobody changes what it points to.
+type Options struct {
+	// MaxHeaderBytes bounds an answer's head, with the interim answers before it that
+	// no hook was given. Zero: 10 MiB.
+	MaxHeaderBytes int64
+	// HeaderTimeout is how long an answer's head may take once the whole request has
+	// been written. Zero: no limit.
+	HeaderTimeout time.Duration
+	// ContinueTimeout is how long a body with "Expect: 100-continue" waits for the
+	// peer's word. Zero: it doesn't wait.
+	ContinueTimeout time.Duration
+	// WriteStall ends an exchange when the connection takes nothing of a piece of at
+	// most 16 KiB for so long. Zero: no limit.
+	WriteStall time.Duration
+	// ReadStall ends an exchange when a Read of the answer's body gets no byte for so
+	// long. Zero: no limit.
+	ReadStall time.Duration
+	// ReadBufferSize and WriteBufferSize are in bytes. Zero: 4096. A streamed body has
+	// a buffer of 32 KiB, or WriteBufferSize if that is larger.
+	ReadBufferSize, WriteBufferSize int
+}
+
+// closeNotifyTime bounds the courtesy of a TLS close_notify alert when a healthy
+// connection is closed: the peer's window may be shut.
+const closeNotifyTime = 50 * time.Millisecond
+
+// A Conn is a connection that carries one exchange after the other. Its methods may
+// be called from any goroutine.
+type Conn struct {
+	nc  net.Conn
+	raw net.Conn // what is under nc's TLS; nc itself where there is none
+	opt *Options
+	tls *tls.ConnectionState
+
+	mu       sync.Mutex // guards the following
+	busy     bool       // an exchange is under way
+	closed   bool
+	lastRead time.Time
+}
+
+// NewConn makes a Conn of nc, whose handshake is over, and owns nc from now on.
+func NewConn(nc net.Conn, opt *Options) *Conn {
+	c := &Conn{nc: nc, raw: bottom(nc), opt: opt}
+	if t, ok := nc.(interface{ ConnectionState() tls.ConnectionState }); ok {
+		cs := t.ConnectionState()
+		c.tls = &cs
+	}
+	return c
+}
+
+type layered interface{ NetConn() net.Conn }
+
+// bottom returns the connection under all layers that tell what they are on.
+func bottom(nc net.Conn) net.Conn {
+	for {
+		l, ok := nc.(layered)
+		if !ok {
+			return nc
+		}
+		under := l.NetConn()
+		if under == nil {
+			return nc
+		}
+		nc = under
+	}
+}
+
+// LastRead returns when a Read of the connection last returned bytes, with the
+// monotonic and the wall clock's reading. Zero: never.
+func (c *Conn) LastRead() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lastRead
+}
+
+func (c *Conn) touch() {
+	now := time.Now()
+	c.mu.Lock()
+	c.lastRead = now
+	c.mu.Unlock()
+}
+
+// Close closes the connection. An exchange under way fails. Without one a TLS
+// connection gets a close_notify alert, for which Close waits at most 50 ms if the
+// peer's window is shut. Later calls do nothing.
+func (c *Conn) Close() error {
+	first, busy := c.markClosed()
+	switch {
+	case !first:
+		return nil
+	case busy:
+		return c.cut()
+	}
+	return c.part()
+}
+
+// kill closes the connection without a word, so that every Read and Write on it ends.
+func (c *Conn) kill() {
+	if first, _ := c.markClosed(); first {
+		c.cut()
+	}
+}
+
+// finish closes a connection whose last exchange is over and well.
+func (c *Conn) finish() {
+	if first, _ := c.markClosed(); first {
+		c.part()
+	}
+}
+
+func (c *Conn) markClosed() (first, busy bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first = !c.closed
+	c.closed = true
+	return first, c.busy
+}
+
+// cut closes the lowest layer first: closing a TLS layer writes an alert, and that
+// may block. Layers above are closed too, since they may count; a *tls.Conn right
+// above the lowest would only close that a second time.
+func (c *Conn) cut() error {
+	err := c.raw.Close()
+	if t, ok := c.nc.(*tls.Conn); c.nc == c.raw || ok && t.NetConn() == c.raw {
+		return err
+	}
+	return c.nc.Close()
+}
+
+func (c *Conn) part() error {
+	if c.nc == c.raw {
+		return c.nc.Close()
+	}
+	t := time.AfterFunc(closeNotifyTime, func() { c.raw.Close() })
+	defer t.Stop()
+	return c.nc.Close()
+}
+
+// begin takes the connection for an exchange.
+func (c *Conn) begin() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return fmt.Errorf("h1: the connection is closed already: %w", net.ErrClosed)
+	case c.busy:
+		return errConnBusy
+	}
+	c.busy = true
+	return nil
+}
+
+func (c *Conn) end() {
+	c.mu.Lock()
+	c.busy = false
+	c.mu.Unlock()
+}

@@ -1,0 +1,20 @@
+// Package h1 makes HTTP/1.1 (and 1.0) exchanges on one connection: it writes a
+// request, reads the answer, and reports facts. It has no policy: it doesn't retry,
+// doesn't know of other connections, and names no phase.
+//
+// The walk of an exchange:
+//
+//   - frame.go decides how the body is delimited, head.go lays out the head.
+//   - Start (exchange.go) sends both from the caller's goroutine. A body that is absent
+//     or small goes out with the head in one Write; any other has a writer goroutine
+//     (upload.go) and is read by it alone (source.go).
+//   - answer.go reads the answer's head, passing interim answers by. The caller's
+//     goroutine does it, also while the writer is at work, so an early answer is seen.
+//   - body.go reads the answer's body, gzip.go decodes it, drain.go ends it early, and
+//     upgrade.go stands in for it after 101.
+//   - state.go settles how the exchange ends. Whoever ends it (a Read at the end of the
+//     body, Close, the writer, a cancelled context, a timer) calls the Owner, once.
+//
+// An idle connection holds no goroutine and no buffer: both come with the exchange
+// and go with it. The answer's parser is net/http's ReadResponse.
+package h1

@@ -1,0 +1,115 @@
+package h1
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	drainBytes = 64 << 10              // so much of an unread body is read to keep its connection
+	drainTime  = 20 * time.Millisecond // and it may take so long: about what a new connection costs
+	uploadWait = 1 * time.Second       // for the last Write of an upload whose answer was closed
+)
+
+// Close ends the exchange if it isn't over. It never blocks for long: what is left of
+// the answer's body is read if that's at most 64 KiB and comes within 20 ms, so that
+// the connection can be kept; otherwise the connection is closed. A Read under way
+// ends with http.ErrBodyReadAfterClose. An upload is stopped, unless only its last
+// Write is under way. Later calls do nothing. It returns nil.
+func (x *Exchange) Close() error {
+	if !x.markClosed() {
+		return nil
+	}
+	if !x.rmu.TryLock() {
+		x.failNow(EndUnread, http.ErrBodyReadAfterClose)
+		x.endUpload()
+		return nil
+	}
+	why, ok := x.drain()
+	x.over, x.broken = false, nil
+	x.dropReader()
+	x.dropGzip()
+	x.rmu.Unlock()
+	if ok {
+		x.settle()
+	} else {
+		x.fail(why, http.ErrBodyReadAfterClose)
+	}
+	x.endUpload()
+	return nil
+}
+
+func (x *Exchange) markClosed() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	first := !x.closed
+	x.closed = true
+	return first
+}
+
+// drain reads the rest of the body and reports whether it's all there, and if not,
+// how the exchange ends. x.rmu is held.
+func (x *Exchange) drain() (why End, ok bool) {
+	if x.wire == nil {
+		return EndKept, true
+	}
+	x.mu.Lock()
+	keep := x.keep
+	upload := !x.writeEnd && x.up != nil && !x.up.taken
+	x.mu.Unlock()
+	switch {
+	case !keep:
+		return EndNotKept, false
+	case upload:
+		return EndUpload, false
+	case x.left > drainBytes:
+		return EndUnread, false
+	}
+	return EndUnread, x.drainWire()
+}
+
+var scratch = sync.Pool{New: func() any { return new([4 << 10]byte) }}
+
+// drainWire reads on within the limits and reports whether the end came.
+func (x *Exchange) drainWire() bool {
+	x.inBody = false // one limit for all reads
+	x.mu.Lock()
+	x.setLocked(&x.rstall, drainTime, EndUnread, http.ErrBodyReadAfterClose)
+	x.mu.Unlock()
+	defer x.switchOff(&x.rstall)
+	p := scratch.Get().(*[4 << 10]byte)
+	defer scratch.Put(p)
+	for sum := 0; sum <= drainBytes; {
+		n, err := x.readWire(p[:])
+		sum += n
+		if err != nil {
+			return err == io.EOF
+		}
+	}
+	return false
+}
+
+// endUpload ends what is left of the upload when the caller has lost interest.
+func (x *Exchange) endUpload() {
+	x.mu.Lock()
+	if x.up == nil {
+		x.mu.Unlock()
+		return
+	}
+	x.up.noReads = true
+	last := !x.writeEnd && !x.ended && x.up.taken
+	if last {
+		x.setLocked(&x.head, uploadWait, EndUpload, http.ErrBodyReadAfterClose)
+	}
+	going := !x.writeEnd && !x.ended && !last
+	x.mu.Unlock()
+	if last {
+		return
+	}
+	if going {
+		x.fail(EndUpload, http.ErrBodyReadAfterClose)
+	}
+	x.halt()
+}

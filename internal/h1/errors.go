@@ -1,0 +1,107 @@
+package h1
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+var (
+	errCanceled = errors.New("h1: request canceled")
+	errConnBusy = errors.New("h1: the connection has an exchange already")
+)
+
+// A RequestError says that a request can't be written as it is: no byte of it was
+// sent, and none ever will be.
+type RequestError struct{ Err error }
+
+// Error returns the cause behind the package's name.
+func (e *RequestError) Error() string { return "h1: invalid request: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *RequestError) Unwrap() error { return e.Err }
+
+// A BodyError wraps what the caller's request body did wrong: an error of its Read
+// or Close, a panic in them, or a length that isn't the request's ContentLength.
+type BodyError struct{ Err error }
+
+// Error returns the cause behind the package's name.
+func (e *BodyError) Error() string { return "h1: request body: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *BodyError) Unwrap() error { return e.Err }
+
+// lengthError says that a body had n bytes, or at least so many, where want were promised.
+func lengthError(want, n int64) error {
+	return &BodyError{fmt.Errorf("http: ContentLength=%d with Body length %d", want, n)}
+}
+
+// A HookError wraps the error with which a Got1xxResponse hook ended the exchange.
+type HookError struct{ Err error }
+
+// Error returns the cause behind the package's name.
+func (e *HookError) Error() string { return "h1: Got1xxResponse: " + e.Err.Error() }
+
+// Unwrap returns the hook's error.
+func (e *HookError) Unwrap() error { return e.Err }
+
+// The values of TimeoutError.What.
+const (
+	WhatHeader     = "response header"
+	WhatWriteStall = "write stall"
+	WhatReadStall  = "read stall"
+)
+
+// A TimeoutError says which of Options' limits ended an exchange. Like net/http's, it
+// is found by errors.Is(err, context.DeadlineExceeded).
+type TimeoutError struct {
+	What  string        // WhatHeader, WhatWriteStall or WhatReadStall
+	After time.Duration // the limit
+}
+
+// Error names the limit.
+func (e *TimeoutError) Error() string {
+	switch e.What {
+	case WhatWriteStall:
+		return fmt.Sprintf("h1: write stall: the connection took nothing for %v", e.After)
+	case WhatReadStall:
+		return fmt.Sprintf("h1: read stall: nothing of the answer's body came for %v", e.After)
+	}
+	return fmt.Sprintf("h1: timeout awaiting response headers: none for %v", e.After)
+}
+
+// Timeout reports true.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// Temporary reports true, as net.Error's contract has it for timeouts.
+func (e *TimeoutError) Temporary() bool { return true }
+
+// Is makes the error match context.DeadlineExceeded.
+func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// A HeaderLimitError says that an answer's head, undelivered interim answers
+// included, was longer than Options.MaxHeaderBytes.
+type HeaderLimitError struct{ Limit int64 }
+
+// Error names the limit in bytes.
+func (e *HeaderLimitError) Error() string {
+	return fmt.Sprintf("h1: server response headers exceeded %d bytes; aborted", e.Limit)
+}
+
+// An InterimLimitError says that more interim (1xx) answers came than anybody needs.
+type InterimLimitError struct{ Limit int }
+
+// Error names the limit.
+func (e *InterimLimitError) Error() string {
+	return fmt.Sprintf("h1: too many 1xx informational responses: more than %d", e.Limit)
+}
+
+// An AnswerError wraps a parser's complaint about an answer's head.
+type AnswerError struct{ Err error }
+
+// Error returns the cause behind the package's name.
+func (e *AnswerError) Error() string { return "h1: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *AnswerError) Unwrap() error { return e.Err }

@@ -1,0 +1,160 @@
+package h1
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+)
+
+// Facts are what is known about an exchange. They are final once Start has failed.
+type Facts struct {
+	// Sent counts the bytes of the request that the connection's Write accepted: the
+	// sum of what it returned, before encryption.
+	Sent int64
+	// AllSent says that the whole request was accepted.
+	AllSent bool
+	// BodyTouched says that Request.Body was read from: that its Read was called.
+	BodyTouched bool
+	// BodyBusy says that a call of Request.Body was under way and couldn't be ended.
+	// It may still read, so the body can't be sent again.
+	BodyBusy bool
+	// Answered says that a byte of an answer arrived, be it an interim one.
+	Answered bool
+	// KeepAlive is the value of the answer's Keep-Alive field, empty if there is none.
+	KeepAlive string
+}
+
+// An Exchange is one request and its answer. It's embedded by value in the caller's
+// own struct, used once, and not copied after that. The zero value is ready.
+//
+// After Start has returned an answer with a body, the Exchange is that body.
+type Exchange struct {
+	c       *Conn
+	req     Request
+	owner   Owner
+	trace   *httptrace.ClientTrace
+	frame   framing
+	expects bool          // the body awaits the peer's consent
+	unhook  func() bool   // ends the watch over the context; nil without one
+	gone    chan struct{} // closed at the end, for the watch over Request.Cancel; nil without one
+
+	// The reading side. It belongs to Start until that returns, then to whom holds rmu.
+	// rmu is taken before mu.
+	rmu        sync.Mutex
+	br         *bufio.Reader // from a pool; nil once the answer is over or has failed
+	wire       io.Reader     // the body as the message's framing delimits it; nil like br
+	gz         *gunzip       // decodes wire; nil if there is nothing to decode
+	left       int64         // bytes of wire to come, -1 if unknown
+	untilClose bool          // only the connection's end delimits the body
+	inBody     bool          // reads have the stall limit of a body
+	budget     int64         // bytes that the answer's head may still have, -1: no limit
+	readErr    error         // what the connection's Read returned; io.EOF: the peer has closed its side
+	over       bool          // the last Read met the end of wire
+	broken     error         // how the last Read failed on the wire
+
+	mu sync.Mutex // guards the following; nothing that blocks is called under it
+	state
+	up         *upload // of a streamed body
+	bodyClosed bool    // Request.Body's Close was called or is about to be
+	facts      Facts
+	head       alarm // on the answer's head, and on what has to end soon
+	wstall     alarm
+	rstall     alarm
+}
+
+// Start sends req on c and returns the answer. It blocks until the answer's head is
+// there, whatever becomes of the rest of the upload.
+//
+// With an answer, its Body is http.NoBody if there is none and the request is sent, an
+// io.ReadWriteCloser after a switch of protocols (101), and else x itself. The owner
+// is told when the exchange has ended, which may be before Start returns.
+//
+// On an error the connection is closed and the owner isn't told. The error is the
+// cause alone: context.Cause's, Read's or Write's own, or one of this package's types.
+//
+// Request.Body is closed once in any case, unless Small is set; on an error before
+// Start returns.
+func (x *Exchange) Start(c *Conn, req Request, owner Owner) (*http.Response, error) {
+	x.c, x.req, x.owner = c, req, owner
+	if err := c.begin(); err != nil {
+		x.closeBody()
+		return nil, err
+	}
+	ctx := req.Context()
+	x.trace = httptrace.ContextClientTrace(ctx)
+	if ctx.Err() != nil {
+		x.fail(EndCancelled, context.Cause(ctx))
+		return nil, x.abort(nil)
+	}
+	x.watch(ctx)
+	if err := x.send(); err != nil {
+		return nil, x.abort(err)
+	}
+	resp, err := x.answer()
+	if err != nil {
+		return nil, x.abort(x.choose(err))
+	}
+	return x.open(resp), nil
+}
+
+// abort ends an exchange that has no answer, and returns why.
+func (x *Exchange) abort(err error) error {
+	x.fail(EndError, err)
+	x.halt()
+	x.closeBody()
+	x.dropReader()
+	x.unwatch()
+	x.c.end()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.err
+}
+
+// choose returns the better of two errors. A read that failed because the write had
+// failed tells nothing new, unless an answer had begun.
+func (x *Exchange) choose(read error) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.writeErr != nil && !x.facts.Answered {
+		return x.writeErr
+	}
+	return read
+}
+
+// open hands the answer out.
+func (x *Exchange) open(resp *http.Response) *http.Response {
+	resp.TLS = x.c.tls
+	switch {
+	case switchesProtocol(resp):
+		x.upgrade(resp)
+	case resp.Body == http.NoBody:
+		x.endReading()
+	default:
+		x.takeBody(resp)
+	}
+	x.mu.Lock()
+	x.opened = true
+	x.facts.KeepAlive = resp.Header.Get("Keep-Alive")
+	if x.readEnd && !x.writeEnd {
+		resp.Body = x // so that Close can stop the upload
+	}
+	failed, why := x.ended, x.why
+	x.mu.Unlock()
+	if failed { // as the answer came; it's whole, or its body will tell
+		x.conclude(why)
+		x.reclaim()
+		return resp
+	}
+	x.settle()
+	return resp
+}
+
+// Facts returns what is known so far.
+func (x *Exchange) Facts() Facts {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.facts
+}

@@ -1,0 +1,135 @@
+package h1
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// A Request is an http.Request and how it goes on the wire.
+type Request struct {
+	*http.Request
+	// Proxied asks for the absolute form of the target (RFC 9112 section 3.2.2), for a
+	// plain http request by a proxy.
+	Proxied bool
+	// Extra are further header fields (Proxy-Authorization). May be nil.
+	Extra http.Header
+	// Gzip asks for a gzip answer and decodes it transparently.
+	Gzip bool
+	// Close sends "Connection: close" and doesn't keep the connection.
+	Close bool
+	// Small, when not nil, is the whole body, which the caller has taken from an
+	// in-memory body. Request.Body is then neither read nor closed.
+	Small []byte
+}
+
+// A delimiter says how the end of a request's body is marked (RFC 9112 section 6).
+type delimiter uint8
+
+const (
+	noBody    delimiter = iota
+	sized               // by Content-Length
+	chunked             // by Transfer-Encoding: chunked
+	unbounded           // by nothing: what follows a CONNECT is no message body
+)
+
+// A framing is how a request's body goes on the wire.
+type framing struct {
+	by       delimiter
+	length   int64 // with sized
+	sendZero bool  // with noBody: say Content-Length: 0
+	probe    bool  // look first whether there is a body at all
+}
+
+// frame decides how r's body is delimited. It reads nothing.
+func frame(r *Request) (framing, error) {
+	chunk := len(r.TransferEncoding) > 0 && r.TransferEncoding[0] == "chunked"
+	length, err := bodyLength(r)
+	if err != nil {
+		return framing{}, err
+	}
+	switch {
+	case chunk && hasBody(r):
+		return framing{by: chunked}, nil
+	case length > 0:
+		return framing{by: sized, length: length}, nil
+	case length == 0:
+		return framing{by: noBody, sendZero: sendsZero(r)}, nil
+	case r.Method == http.MethodConnect:
+		return framing{by: unbounded}, nil
+	case len(r.TransferEncoding) > 0:
+		// Its bytes would be taken for the next request (RFC 9112 section 6.3).
+		return framing{}, &RequestError{fmt.Errorf("a body of unknown length with TransferEncoding %q", r.TransferEncoding)}
+	}
+	return framing{by: chunked, probe: usuallyLacksBody(r.Method)}, nil
+}
+
+// bodyLength returns the body's length in bytes, -1 if it is unknown.
+func bodyLength(r *Request) (int64, error) {
+	switch {
+	case r.Small != nil:
+		n := int64(len(r.Small))
+		if r.ContentLength > 0 && r.ContentLength != n {
+			return 0, lengthError(r.ContentLength, n)
+		}
+		return n, nil
+	case r.Body == nil && r.ContentLength != 0:
+		return 0, &RequestError{fmt.Errorf("http: Request.ContentLength=%d with nil Body", r.ContentLength)}
+	case r.Body == nil || r.Body == http.NoBody:
+		return 0, nil
+	case r.ContentLength > 0:
+		return r.ContentLength, nil
+	}
+	return -1, nil
+}
+
+// hasBody reports whether there is a body, of any length.
+func hasBody(r *Request) bool { return r.Small != nil || r.Body != nil }
+
+// sendsZero reports whether the absence of a body is worth a Content-Length: 0, as
+// servers expect with these methods (RFC 9110 section 8.6).
+func sendsZero(r *Request) bool {
+	switch r.Method {
+	case http.MethodPost, http.MethodPut, http.MethodPatch:
+		return true
+	case "", http.MethodGet, http.MethodHead:
+		return false
+	}
+	return hasBody(r) && len(r.TransferEncoding) == 1 && r.TransferEncoding[0] == "identity"
+}
+
+// usuallyLacksBody names the methods with which a chunked body, even an empty one,
+// confuses servers. A body of unknown length is then probed: most are empty.
+func usuallyLacksBody(method string) bool {
+	switch method {
+	case "", http.MethodGet, http.MethodHead, http.MethodDelete, http.MethodOptions, "PROPFIND", "SEARCH":
+		return true
+	}
+	return false
+}
+
+// expectsContinue reports whether r's body awaits the peer's consent (RFC 9110 section 10.1.1).
+func expectsContinue(r *Request, f framing) bool {
+	return f.by != noBody && r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue")
+}
+
+// saysClose reports whether the request ends the connection's reuse.
+func saysClose(r *Request) bool {
+	return r.Close || r.Request.Close || httpguts.HeaderValuesContainsToken(r.Header["Connection"], "close")
+}
+
+// trailerKeys returns the names of r's trailer fields, sorted and canonical.
+func trailerKeys(r *Request) ([]string, error) {
+	keys := sortedKeys(nil, r.Trailer)
+	for i, k := range keys {
+		k = http.CanonicalHeaderKey(k)
+		if framingField(k) || strings.ContainsAny(k, "\r\n") {
+			return nil, &RequestError{errors.New("invalid Trailer key")}
+		}
+		keys[i] = k
+	}
+	return keys, nil
+}

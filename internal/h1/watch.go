@@ -1,0 +1,97 @@
+package h1
+
+import (
+	"context"
+	"time"
+)
+
+// watch ends the exchange with ctx, and with the request's deprecated Cancel channel,
+// which http.Client uses for its Timeout with round trippers that aren't its own.
+func (x *Exchange) watch(ctx context.Context) {
+	if ctx.Done() != nil {
+		x.unhook = context.AfterFunc(ctx, func() { x.failNow(EndCancelled, context.Cause(ctx)) })
+	}
+	if cancel := x.req.Cancel; cancel != nil {
+		gone := make(chan struct{})
+		x.gone = gone
+		go func() {
+			select {
+			case <-cancel:
+				x.failNow(EndCancelled, errCanceled)
+			case <-gone:
+			}
+		}()
+	}
+}
+
+// unwatch ends what watches over the exchange: context, Cancel channel and alarms. It
+// is called once.
+func (x *Exchange) unwatch() {
+	if x.unhook != nil {
+		x.unhook()
+	}
+	if x.gone != nil {
+		close(x.gone)
+	}
+	x.mu.Lock()
+	x.head.offLocked()
+	x.wstall.offLocked()
+	x.rstall.offLocked()
+	x.mu.Unlock()
+}
+
+// An alarm fails its exchange when it isn't switched off in time. It doesn't rely on
+// deadlines, which not every net.Conn has, but closes the connection.
+type alarm struct {
+	t   *time.Timer
+	due time.Time // a timer that went off for an earlier setting comes too soon for this
+	on  bool
+	why End
+	err error
+	lim *TimeoutError // made once: a stall limit is set for every Read or Write
+}
+
+// setLocked sets a to go off after d and fail x with why and err. x.mu is held.
+func (x *Exchange) setLocked(a *alarm, d time.Duration, why End, err error) {
+	a.on, a.why, a.err = true, why, err
+	a.due = time.Now().Add(d)
+	if a.t == nil {
+		a.t = time.AfterFunc(d, func() { x.ring(a) })
+	} else {
+		a.t.Reset(d)
+	}
+}
+
+// timeoutLocked sets a to go off after d with a TimeoutError. x.mu is held.
+func (x *Exchange) timeoutLocked(a *alarm, d time.Duration, what string) {
+	if a.lim == nil {
+		a.lim = &TimeoutError{What: what, After: d}
+	}
+	x.setLocked(a, d, EndTimeout, a.lim)
+}
+
+func (a *alarm) offLocked() {
+	if a.on {
+		a.on = false
+		a.t.Stop()
+	}
+}
+
+func (x *Exchange) switchOff(a *alarm) {
+	x.mu.Lock()
+	a.offLocked()
+	x.mu.Unlock()
+}
+
+// ring is what a's timer does.
+func (x *Exchange) ring(a *alarm) {
+	x.mu.Lock()
+	if !a.on || time.Now().Before(a.due) {
+		x.mu.Unlock()
+		return
+	}
+	a.on = false
+	why, err := a.why, a.err
+	x.mu.Unlock()
+	x.failNow(why, err)
+}
