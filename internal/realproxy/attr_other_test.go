@@ -1,0 +1,8 @@
+//go:build proxies && unix && !linux
+
+package realproxy
+
+import "syscall"
+
+// childAttr puts a proxy and its workers into a process group of their own.
+func childAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,0 +1,109 @@
+//go:build proxies && unix
+
+package realproxy
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"example.com/connwise/pool"
+	"example.com/connwise/retry"
+)
+
+// A client makes transports of one kind, each with a pool of its own.
+type client interface {
+	transport(*testing.T) http.RoundTripper
+	dials() uint64
+	close(*testing.T) // all transports; called when no request is under way
+}
+
+func (r *rig) tlsConfig() *tls.Config {
+	if r.pair == nil {
+		return nil
+	}
+	return &tls.Config{RootCAs: r.pair.roots}
+}
+
+// connwise is this module: the retry layer with its default policy over the pool.
+type connwise struct {
+	cfg   pool.Config
+	pools []*pool.Transport
+}
+
+// newConnwise returns a client that knows the proxy's idle timeout.
+func newConnwise(r *rig) *connwise {
+	return &connwise{cfg: pool.Config{
+		Base:             &http.Transport{TLSClientConfig: r.tlsConfig()},
+		ProxyIdleTimeout: proxyIdle,
+	}}
+}
+
+func (c *connwise) transport(t *testing.T) http.RoundTripper {
+	t.Helper()
+	p, err := pool.New(c.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	c.pools = append(c.pools, p)
+	return &retry.Transport{Base: p}
+}
+
+func (c *connwise) dials() uint64 { return c.sum(func(t pool.Totals) uint64 { return t.Dials }) }
+
+func (c *connwise) reused() uint64 { return c.sum(func(t pool.Totals) uint64 { return t.Reused }) }
+
+func (c *connwise) sum(counter func(pool.Totals) uint64) (n uint64) {
+	for _, p := range c.pools {
+		n += counter(p.Stats().Total)
+	}
+	return n
+}
+
+func (c *connwise) close(t *testing.T) {
+	t.Helper()
+	for _, p := range c.pools {
+		p.Close()
+		checkSilent(t, p)
+	}
+}
+
+// netHTTP is net/http with room for all idle connections, HTTP/1.1 only.
+type netHTTP struct {
+	base  *http.Transport
+	made  []*http.Transport
+	count atomic.Uint64
+}
+
+func newNetHTTP(r *rig) *netHTTP {
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.Proxy = nil
+	base.MaxIdleConnsPerHost = base.MaxIdleConns
+	base.TLSClientConfig = r.tlsConfig()
+	base.Protocols = new(http.Protocols)
+	base.Protocols.SetHTTP1(true)
+	return &netHTTP{base: base}
+}
+
+func (c *netHTTP) transport(*testing.T) http.RoundTripper {
+	rt := c.base.Clone()
+	dial := rt.DialContext
+	rt.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c.count.Add(1)
+		return dial(ctx, network, addr)
+	}
+	c.made = append(c.made, rt)
+	return rt
+}
+
+func (c *netHTTP) dials() uint64 { return c.count.Load() }
+
+func (c *netHTTP) close(*testing.T) {
+	for _, rt := range c.made {
+		rt.CloseIdleConnections()
+	}
+}

@@ -1,0 +1,53 @@
+//go:build proxies && unix
+
+package realproxy
+
+import (
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+const limitRequests = 4000 // of each client
+
+// nginx says "Connection: close" in a connection's last answer. A client that heeds it
+// loses nothing, and needs one dial for keepRequests requests.
+func TestRequestLimitFailsNothing(t *testing.T) {
+	eachVariant(t, func(t *testing.T, v variant) {
+		r := newRig(t, v)
+		ours, std := newConnwise(r), newNetHTTP(r)
+		oursRec, stdRec := &record{client: "connwise"}, &record{client: "net/http"}
+		var wg sync.WaitGroup
+		r.burst(&wg, ours.transport(t), oursRec)
+		r.burst(&wg, std.transport(t), stdRec)
+		wg.Wait()
+
+		executed := r.executions()
+		o, theirs := judge(oursRec, ours, executed), judge(stdRec, std, executed)
+		logTable(t, o, theirs)
+		o.wantClean(t)
+		theirs.wantNeverTwice(t)
+		// Besides full connections there are those open at the end, and those that a
+		// worker dialled for and that came second to a freed one.
+		least, most := uint64(limitRequests/keepRequests), uint64(limitRequests/keepRequests+3*workers)
+		if o.dials < least || o.dials > most {
+			t.Errorf("connwise dialled %d times, want %d to %d", o.dials, least, most)
+		}
+		ours.close(t)
+		std.close(t)
+	}, nginx)
+}
+
+// burst starts workers that send limitRequests requests, every other one a POST, without
+// a pause.
+func (r *rig) burst(wg *sync.WaitGroup, rt http.RoundTripper, rec *record) {
+	var n atomic.Int64
+	for range workers {
+		wg.Go(func() {
+			for i := n.Add(1); i <= limitRequests; i = n.Add(1) {
+				r.send(rt, [...]string{http.MethodGet, http.MethodPost}[i%2], rec)
+			}
+		})
+	}
+}

@@ -1,0 +1,113 @@
+//go:build proxies && unix
+
+package realproxy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"example.com/connwise/internal/peer"
+)
+
+// requestTime bounds a request. None comes near it: one that hangs is a failure.
+const requestTime = 10 * time.Second
+
+var postBody = bytes.Repeat([]byte("x"), 240)
+
+// A record is what became of a client's requests of one kind.
+type record struct {
+	client string
+
+	mu   sync.Mutex
+	sent []attempt
+}
+
+// An attempt is one RoundTrip of a client. err is nil if the answer came whole, was a 200
+// and the right one.
+type attempt struct {
+	id     uint64
+	method string
+	err    error
+}
+
+func (rec *record) add(a attempt) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	rec.sent = append(rec.sent, a)
+}
+
+// failures are the attempts that failed.
+func (rec *record) failures() []attempt {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	var failed []attempt
+	for _, a := range rec.sent {
+		if a.err != nil {
+			failed = append(failed, a)
+		}
+	}
+	return failed
+}
+
+// send makes one request with an id of its own and reads the answer. It blocks until then,
+// requestTime at most.
+func (r *rig) send(rt http.RoundTripper, method string, rec *record) error {
+	a := attempt{id: r.ids.Add(1), method: method}
+	a.err = exchange(rt, method, r.url, strconv.FormatUint(a.id, 10))
+	rec.add(a)
+	return a.err
+}
+
+func exchange(rt http.RoundTripper, method, url, id string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), requestTime)
+	defer cancel()
+	var body io.Reader
+	if method == http.MethodPost {
+		body = bytes.NewReader(postBody) // http.NewRequest gives it a GetBody
+	}
+	req, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil {
+		return err
+	}
+	req.Header.Set(peer.HeaderID, id)
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return err
+	}
+	if got := resp.Header.Get(peer.HeaderID); resp.StatusCode != http.StatusOK || got != id {
+		return &answerError{resp.StatusCode, id, got}
+	}
+	return nil
+}
+
+// An answerError is an answer that came whole and isn't the origin's to this request.
+type answerError struct {
+	status    int
+	want, got string // ids
+}
+
+func (e *answerError) Error() string {
+	return fmt.Sprintf("status %d, request %s, answer to %q", e.status, e.want, e.got)
+}
+
+// pause waits for d. It reports false when stop was closed first.
+func pause(d time.Duration, stop <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-stop:
+		return false
+	}
+}

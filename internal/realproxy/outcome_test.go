@@ -1,0 +1,128 @@
+//go:build proxies && unix
+
+package realproxy
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+
+	"example.com/connwise/internal/peer"
+	"example.com/connwise/pool"
+)
+
+// An outcome is a record held against what the origin executed.
+type outcome struct {
+	*record
+	requests, failed int
+	ran              int    // failed, though the origin had executed them
+	twice            int    // executed more than once
+	lost             int    // answered, and not executed
+	dials            uint64 // of the record's client; it may have other records too
+}
+
+func judge(rec *record, c client, executed peer.Executions) outcome {
+	o := outcome{record: rec, requests: len(rec.sent), dials: c.dials()}
+	for _, a := range rec.sent {
+		n := executed.Count(a.id)
+		switch {
+		case a.err != nil && n > 0:
+			o.ran++
+		case a.err == nil && n == 0:
+			o.lost++
+		}
+		if a.err != nil {
+			o.failed++
+		}
+		if n > 1 {
+			o.twice++
+		}
+	}
+	return o
+}
+
+// logTable logs the outcomes, and how requests failed.
+func logTable(t *testing.T, outcomes ...outcome) {
+	t.Helper()
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "client\trequests\tfailed\tfailed %\tfailed, ran\texecuted twice\tlost\tdials\t")
+	for _, o := range outcomes {
+		share := 100 * float64(o.failed) / float64(max(o.requests, 1))
+		fmt.Fprintf(w, "%s\t%d\t%d\t%.2f\t%d\t%d\t%d\t%d\t\n", o.client, o.requests, o.failed, share, o.ran, o.twice, o.lost, o.dials)
+	}
+	_ = w.Flush()
+	for _, o := range outcomes {
+		if kinds := o.kinds(); kinds != "" {
+			fmt.Fprintf(&b, "%s: %s\n", o.client, kinds)
+		}
+	}
+	t.Log("\n" + b.String())
+}
+
+// kinds counts failures by phase and innermost cause. It is for people.
+func (rec *record) kinds() string {
+	counts := make(map[string]int)
+	for _, a := range rec.failures() {
+		cause := a.err
+		for errors.Unwrap(cause) != nil {
+			cause = errors.Unwrap(cause)
+		}
+		key := cause.Error()
+		if e, ok := errors.AsType[*pool.Error](a.err); ok {
+			key = e.Phase.String() + ": " + key
+		}
+		counts[key]++
+	}
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d x %s", counts[key], key))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// wantClean checks that no request failed, was executed twice or got lost.
+func (o outcome) wantClean(t *testing.T) {
+	t.Helper()
+	o.wantNeverTwice(t)
+	if o.requests == 0 {
+		t.Errorf("%s: sent nothing", o.client)
+	}
+	failures := o.failures()
+	for _, a := range failures[:min(len(failures), 5)] {
+		t.Errorf("%s: %s %d: %v", o.client, a.method, a.id, a.err)
+	}
+	if more := len(failures) - 5; more > 0 {
+		t.Errorf("%s: %d more failed", o.client, more)
+	}
+}
+
+// wantNeverTwice checks what holds however many fail: nothing is executed twice, and
+// what was answered was executed.
+func (o outcome) wantNeverTwice(t *testing.T) {
+	t.Helper()
+	if o.twice > 0 || o.lost > 0 {
+		t.Errorf("%s: %d of %d executed twice, %d lost", o.client, o.twice, o.requests, o.lost)
+	}
+}
+
+func TestJudgeCountsByExecution(t *testing.T) {
+	executed := peer.Executions{{First: 1, N: 2, Count: 1}, {First: 3, N: 1, Count: 2}}
+	failure := errors.New("failed")
+	rec := &record{client: "test", sent: []attempt{
+		{1, http.MethodPost, nil},     // well
+		{2, http.MethodPost, failure}, // failed, and ran
+		{3, http.MethodPost, nil},     // twice
+		{4, http.MethodPost, nil},     // lost
+		{5, http.MethodPost, failure}, // failed, and didn't run
+	}}
+	o := judge(rec, &netHTTP{}, executed)
+	if o.requests != 5 || o.failed != 2 || o.ran != 1 || o.twice != 1 || o.lost != 1 {
+		t.Errorf("judge = %d requests, %d failed, %d ran, %d twice, %d lost; want 5, 2, 1, 1, 1", o.requests, o.failed, o.ran, o.twice, o.lost)
+	}
+}
