@@ -219,7 +219,10 @@ func (c *call) describe(e *Error) *Error {
 
 // describe adds to e what the connection is.
 func (c *conn) describe(e *Error) *Error {
-	e.Host, e.Proto, e.Addr = c.h.key.addr, "HTTP/1.1", c.addr
+	e.Host, e.Proto = c.h.key.addr, "HTTP/1.1"
+	if a := c.nc.RemoteAddr(); a != nil {
+		e.Addr = a.String()
+	}
 	return e
 }
 

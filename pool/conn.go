@@ -22,7 +22,6 @@ type conn struct {
 	link   *dialer.Link
 	probe  *health.Probe
 	watch  *health.Watcher // nil where the platform has no watcher
-	addr   string
 	opened time.Time
 	maxAge time.Duration // with its jitter; zero: none
 
@@ -59,9 +58,6 @@ func (c *conn) open(l *dialer.Link) {
 	c.nc, c.link = l.Conn, l
 	c.h1 = h1.NewConn(l.Conn, &t.set.h1)
 	c.probe = health.NewProbe(l.Conn)
-	if a := l.Conn.RemoteAddr(); a != nil {
-		c.addr = a.String()
-	}
 	c.opened = time.Now()
 	c.idleSince = c.opened
 	if age := t.set.MaxConnAge; age > 0 {

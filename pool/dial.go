@@ -78,10 +78,14 @@ func (h *host) dialled(c *conn) {
 		h.tot.DialsUnused++
 	}
 	var dead *conn
-	if unused && (c.epoch != h.epoch || h.t.closing()) {
+	switch {
+	case unused && h.t.set.disableKeepAlives:
+		h.forgetConnLocked(c, ReasonNotKept)
+		dead = c
+	case unused && (c.epoch != h.epoch || h.t.closing()):
 		h.forgetConnLocked(c, ReasonIdleClosed)
 		dead = c
-	} else {
+	default:
 		c.epoch = h.epoch
 		dead = h.offerLocked(c, time.Now())
 	}

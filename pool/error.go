@@ -54,6 +54,9 @@ type Error struct {
 
 // Error names the phase, the host, what is known of the connection, and the cause.
 func (e *Error) Error() string {
+	if c, ok := e.Err.(*CallerError); ok && c.Source == CallerRequest {
+		return c.Error() // there is no connection or host to speak of
+	}
 	var b strings.Builder
 	b.WriteString("pool: ")
 	b.WriteString(e.Host)

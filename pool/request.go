@@ -14,21 +14,21 @@ import (
 func checkRequest(req *http.Request) error {
 	switch {
 	case req.URL == nil:
-		return errors.New("nil Request.URL")
+		return errors.New("http: nil Request.URL")
 	case req.Header == nil:
-		return errors.New("nil Request.Header")
+		return errors.New("http: nil Request.Header")
 	case req.URL.Scheme != "http" && req.URL.Scheme != "https":
-		return fmt.Errorf("unsupported protocol scheme %q", req.URL.Scheme)
+		return fmt.Errorf("http: unsupported protocol scheme %q", req.URL.Scheme)
 	case req.Method != "" && !validMethod(req.Method):
-		return fmt.Errorf("invalid method %q", req.Method)
+		return fmt.Errorf("http: invalid method %q", req.Method)
 	case req.URL.Host == "":
-		return errors.New("no Host in request URL")
+		return errors.New("http: no Host in request URL")
 	}
 	if bad := invalidField(req.Header); bad != "" {
-		return fmt.Errorf("invalid header %s", bad)
+		return fmt.Errorf("http: invalid header %s", bad)
 	}
 	if bad := invalidField(req.Trailer); bad != "" {
-		return fmt.Errorf("invalid trailer %s", bad)
+		return fmt.Errorf("http: invalid trailer %s", bad)
 	}
 	return nil
 }

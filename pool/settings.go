@@ -107,17 +107,15 @@ func baseRoute(base *http.Transport) dialer.Route {
 	return r
 }
 
-// tlsConfig is Base's with the protocols that this transport speaks. "h2" is taken
-// out of the offer: http.Transport.Clone puts it in unasked.
+// tlsConfig is Base's with the protocols that this transport speaks. "h2" is taken out
+// of the offer: http.Transport.Clone puts it in unasked. Without an offer of the caller's
+// none is made, as by net/http where it speaks HTTP/1 only: every server takes that.
 func tlsConfig(base *http.Transport) *tls.Config {
 	cfg := base.TLSClientConfig.Clone()
 	if cfg == nil {
 		cfg = &tls.Config{}
 	}
 	cfg.NextProtos = slices.DeleteFunc(slices.Clone(cfg.NextProtos), func(p string) bool { return p == "h2" })
-	if len(cfg.NextProtos) == 0 {
-		cfg.NextProtos = []string{"http/1.1"}
-	}
 	return cfg
 }
 
