@@ -1,0 +1,271 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// smoke are options for a run of a second or two.
+func smoke() Options {
+	return Options{
+		Workers:     4,
+		Burst:       16,
+		Duration:    250 * time.Millisecond,
+		Rounds:      1,
+		IdleTimeout: 60 * time.Millisecond,
+		Stderr:      os.Stderr,
+	}
+}
+
+// TestRunAll runs every scenario with both clients. What it asserts of connwise
+// holds for every request: none runs twice, none is lost, and none fails that the
+// peer did not execute.
+func TestRunAll(t *testing.T) {
+	rep, err := Run(t.Context(), smoke())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(scenarios) * len(protos) * 2; len(rep.Results) != want {
+		t.Fatalf("%d rows, want %d", len(rep.Results), want)
+	}
+	for _, r := range rep.Results {
+		name := r.Scenario + " " + r.Proto + " " + r.Client
+		if r.Requests == 0 || *r.Dials == 0 || r.RPS <= 0 || r.P50 <= 0 || r.P50 > r.P99 || r.P99 > r.P999 {
+			t.Errorf("%s: the figures can't be: %+v", name, r)
+		}
+		if r.AllocsPerRequest <= 0 || (haveCPU && *r.CPUPerRequest <= 0) {
+			t.Errorf("%s: no CPU or allocations: %+v", name, r)
+		}
+		if *r.Lost != 0 {
+			t.Errorf("%s: %d lost", name, *r.Lost)
+		}
+		if r.Client != "connwise" {
+			continue
+		}
+		if *r.ExecutedTwice != 0 || *r.Avoidable != 0 {
+			t.Errorf("%s: %d executed twice, %d avoidable failures; first error: %s", name, *r.ExecutedTwice, *r.Avoidable, r.FirstError)
+		}
+		if r.Scenario != "restart" && r.Failed != 0 {
+			t.Errorf("%s: %d failed; first: %s", name, r.Failed, r.FirstError)
+		}
+	}
+}
+
+// TestRunJudgesClients runs clients that do what the oracle is there to find.
+func TestRunJudgesClients(t *testing.T) {
+	o := smoke()
+	o.Scenarios, o.Protos = []string{"idle-race"}, []string{"h1"}
+	twice := func(rt http.RoundTripper) func(*http.Request) (*http.Response, error) {
+		return func(req *http.Request) (*http.Response, error) {
+			again := req.Clone(req.Context())
+			again.Body, _ = req.GetBody()
+			if resp, err := rt.RoundTrip(req); err == nil {
+				_ = resp.Body.Close()
+			}
+			return rt.RoundTrip(again)
+		}
+	}
+	liar := func(http.RoundTripper) func(*http.Request) (*http.Response, error) {
+		return func(req *http.Request) (*http.Response, error) {
+			h := http.Header{"X-Request-Id": req.Header["X-Request-Id"]}
+			return &http.Response{StatusCode: 200, Header: h, Body: http.NoBody}, nil
+		}
+	}
+	lazy := func(http.RoundTripper) func(*http.Request) (*http.Response, error) {
+		return func(*http.Request) (*http.Response, error) { return nil, errors.New("not today") }
+	}
+	mixed := func(rt http.RoundTripper) func(*http.Request) (*http.Response, error) {
+		return func(req *http.Request) (*http.Response, error) {
+			resp, err := rt.RoundTrip(req)
+			if err == nil {
+				resp.Header.Set("X-Request-Id", "1")
+			}
+			return resp, err
+		}
+	}
+	o.Clients = []Client{wrapped("twice", twice), wrapped("liar", liar), wrapped("lazy", lazy), wrapped("mixed", mixed)}
+	rep, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make(map[string]Result)
+	for _, r := range rep.Results {
+		rows[r.Client] = r
+	}
+	if r := rows["twice"]; *r.ExecutedTwice != r.Requests || *r.Lost != 0 || r.Failed != 0 {
+		t.Errorf("twice: %d of %d executed twice, %d lost, %d failed", *r.ExecutedTwice, r.Requests, *r.Lost, r.Failed)
+	}
+	if r := rows["liar"]; *r.Lost != r.Requests || r.Failed != 0 || *r.Dials != 0 {
+		t.Errorf("liar: %d of %d lost, %d failed, %d dials", *r.Lost, r.Requests, r.Failed, *r.Dials)
+	}
+	if r := rows["lazy"]; *r.Avoidable != r.Requests || r.Failed != r.Requests || *r.Lost != 0 {
+		t.Errorf("lazy: %d of %d failed, %d avoidable, %d lost", r.Failed, r.Requests, *r.Avoidable, *r.Lost)
+	}
+	if r := rows["mixed"]; r.Failed != r.Requests || *r.Avoidable != 0 || r.FirstError != errForeign.Error() {
+		t.Errorf("mixed: %d of %d failed, %d avoidable; first: %s", r.Failed, r.Requests, *r.Avoidable, r.FirstError)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// wrapped is a client without keep-alive, which the idle timeout can't touch,
+// inside w.
+func wrapped(name string, w func(http.RoundTripper) func(*http.Request) (*http.Response, error)) Client {
+	return Client{Name: name, New: func(s Setup) (http.RoundTripper, error) {
+		tr := s.Transport()
+		tr.DisableKeepAlives = true
+		return roundTripper(w(tr)), nil
+	}}
+}
+
+func TestRequestsBound(t *testing.T) {
+	o := smoke()
+	o.Clients, o.Protos = []Client{NetHTTP()}, []string{"h1"}
+	o.Scenarios = []string{"steady"}
+	o.Requests, o.Rounds = 100, 2
+	rep, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	warm := int64(o.Rounds * 2 * o.Workers)
+	if n := rep.Results[0].Requests; n != 100+warm {
+		t.Errorf("%d requests, want 100 and %d to warm up", n, warm)
+	}
+}
+
+// TestInterrupted ends a run while its second row is under way.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := smoke()
+	o.Clients, o.Scenarios = []Client{NetHTTP()}, []string{"steady", "burst"}
+	o.Protos = []string{"h1"}
+	o.Duration = 10 * time.Second
+	o.Requests = 50
+	o.Progress = func(s Step) {
+		if s.Done == 1 {
+			cancel()
+		}
+	}
+	rep, err := Run(ctx, o)
+	if !errors.Is(err, context.Canceled) || len(rep.Results) != 1 || rep.Results[0].Scenario != "steady" {
+		t.Errorf("%d rows, %v; want the first row and context.Canceled", len(rep.Results), err)
+	}
+}
+
+func TestClientThatCannotBeMade(t *testing.T) {
+	broken := errors.New("no such thing")
+	o := smoke()
+	o.Clients = []Client{{Name: "x", New: func(Setup) (http.RoundTripper, error) { return nil, broken }}}
+	if _, err := Run(t.Context(), o); !errors.Is(err, broken) || !strings.Contains(err.Error(), "steady h1 x") {
+		t.Errorf("error %v, want it to name the row and the cause", err)
+	}
+}
+
+func TestTarget(t *testing.T) {
+	var gets, others atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.URL.RequestURI() == "/health?x=1" {
+			gets.Add(1)
+		} else {
+			others.Add(1)
+		}
+		if user, password, _ := r.BasicAuth(); user != "me" || password != "secret" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	defer srv.Close()
+	o := smoke()
+	o.Target = strings.Replace(srv.URL, "http://", "http://me:secret@", 1) + "/health?x=1"
+	o.Clients, o.Requests = []Client{NetHTTP()}, 40
+	rep, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, r := range rep.Results {
+		names = append(names, r.Scenario)
+		if r.Avoidable != nil || r.ExecutedTwice != nil || r.Lost != nil || r.Dials != nil {
+			t.Errorf("%s: columns of a record that nobody keeps: %+v", r.Scenario, r)
+		}
+		if r.Failed != 0 || r.NotOK != 0 || r.Requests == 0 {
+			t.Errorf("%s: %d requests, %d failed, %d not 2xx: %s", r.Scenario, r.Requests, r.Failed, r.NotOK, r.FirstError)
+		}
+	}
+	if !slices.Equal(names, []string{"steady", "burst"}) {
+		t.Errorf("ran %v, want steady and burst", names)
+	}
+	if gets.Load() == 0 || others.Load() != 0 {
+		t.Errorf("the target got %d GETs and %d other requests, want GETs only", gets.Load(), others.Load())
+	}
+	if n := o.TargetNotice(); !strings.Contains(n, "/health") || strings.Contains(n, "secret") {
+		t.Errorf("notice %q, want the path and no password", n)
+	}
+}
+
+func TestTargetDown(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	srv.Close()
+	o := smoke()
+	o.Target = strings.Replace(srv.URL, "http://", "http://me:secret@", 1)
+	_, err := Run(t.Context(), o)
+	if err == nil || !strings.Contains(err.Error(), "refused") || strings.Contains(err.Error(), "secret") {
+		t.Errorf("error %v, want the refusal, and no password", err)
+	}
+}
+
+func TestTargetAnswersThatAreNotOK(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	defer srv.Close()
+	o := smoke()
+	o.Target, o.Scenarios, o.Requests = srv.URL, []string{"steady"}, 20
+	o.Clients = []Client{NetHTTP()}
+	rep, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := rep.Results[0]; r.Failed != 0 || r.NotOK != r.Requests || !strings.Contains(r.FirstError, "404") {
+		t.Errorf("%d requests, %d failed, %d not 2xx, first: %s; want all of them not 2xx", r.Requests, r.Failed, r.NotOK, r.FirstError)
+	}
+}
+
+func TestJSONShape(t *testing.T) {
+	names := []string{
+		"scenario", "proto", "client", "requests", "failed", "avoidable", "executed_twice", "lost", "dials",
+		"p50_us", "p99_us", "p999_us", "rps", "cpu_us_per_request", "allocs_per_request",
+	}
+	var b strings.Builder
+	rep := Report{Results: []Result{{Scenario: "steady", Dials: new(int64(3)), NotOK: 1, FirstError: "x"}}}
+	if err := rep.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Results []map[string]any }
+	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
+		t.Fatal(err)
+	}
+	row := got.Results[0]
+	for _, name := range names {
+		if _, ok := row[name]; !ok {
+			t.Errorf("%s is missing", name)
+		}
+		delete(row, name)
+	}
+	if len(row) != 0 {
+		t.Errorf("unexpected names: %v", row)
+	}
+	b.Reset()
+	if err := (Report{}).WriteJSON(&b); err != nil || !strings.Contains(b.String(), `"results": []`) {
+		t.Errorf("an empty report is %s (%v), want an empty list", b.String(), err)
+	}
+}

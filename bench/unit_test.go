@@ -1,0 +1,153 @@
+package bench
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/connwise/internal/peer"
+)
+
+func TestJudge(t *testing.T) {
+	const post = unsafeBase
+	tests := []struct {
+		name         string
+		ex           peer.Executions
+		safe, unsafe uint64
+		failed       []uint64
+		want         record
+	}{
+		{"all once", peer.Executions{{First: 1, N: 3, Count: 1}, {First: post + 1, N: 2, Count: 1}}, 3, 2, nil, record{}},
+		{"nothing sent", nil, 0, 0, nil, record{}},
+		{"a GET twice", peer.Executions{{First: 1, N: 1, Count: 2}}, 1, 0, nil, record{}},
+		{"two POSTs twice", peer.Executions{{First: post + 1, N: 2, Count: 2}}, 0, 2, nil, record{twice: 2}},
+		{"failed and executed", peer.Executions{{First: post + 1, N: 1, Count: 1}}, 0, 1, []uint64{post + 1}, record{}},
+		{"failed, never executed", peer.Executions{{First: post + 1, N: 1, Count: 1}}, 0, 2, []uint64{post + 2}, record{avoidable: 1}},
+		{"answered, never executed", peer.Executions{{First: 1, N: 1, Count: 1}, {First: 3, N: 1, Count: 1}}, 3, 0, nil, record{lost: 1}},
+		{"all at once", peer.Executions{{First: 1, N: 1, Count: 1}, {First: post + 2, N: 1, Count: 3}}, 3, 3, []uint64{2, post + 3}, record{avoidable: 2, twice: 1, lost: 2}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := judge(tt.ex, tt.safe, tt.unsafe, tt.failed); got != tt.want {
+				t.Errorf("got %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	tests := []struct {
+		name string
+		o    Options
+		want string // in the error; empty: none
+	}{
+		{"zero", Options{}, ""},
+		{"scenario", Options{Scenarios: []string{"steady", "stedy"}}, `scenario "stedy": unknown; known: steady, burst, idle-race, restart`},
+		{"proto", Options{Protos: []string{"h2"}}, `proto "h2": unknown; known: h1, h1s`},
+		{"workers", Options{Workers: -1}, "workers"},
+		{"burst", Options{Burst: 1e6}, "1 to 10000"},
+		{"rounds", Options{Rounds: 101}, "rounds"},
+		{"requests", Options{Requests: -1}, "requests"},
+		{"duration", Options{Duration: -time.Second}, "duration"},
+		{"idle timeout", Options{IdleTimeout: time.Millisecond}, "20ms"},
+		{"target", Options{Target: "http://h/"}, ""},
+		{"target without scheme", Options{Target: "localhost:80"}, "must be a URL like"},
+		{"target broken", Options{Target: "http://u:secret@h:bad port/"}, "must be a URL like"},
+		{"target ftp", Options{Target: "ftp://u:secret@h/"}, "must be a URL like"},
+		{"target idle-race", Options{Target: "http://h/", Scenarios: []string{"idle-race"}}, "known: steady, burst"},
+		{"target proto", Options{Target: "http://h/", Protos: []string{"h1s"}}, "scheme http"},
+		{"target https", Options{Target: "https://h/", Protos: []string{"h1s"}}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := tt.o.plan()
+			if tt.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if _, ok := errors.AsType[*UsageError](err); !ok {
+				t.Fatalf("error %v, want a *UsageError", err)
+			}
+			if !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("error %q, want %q in it and no password", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestPlanFillsIn(t *testing.T) {
+	p, err := Options{Scenarios: []string{"burst", "steady", "burst"}}.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.scenarios) != 2 || p.scenarios[0].name != "burst" {
+		t.Errorf("scenarios %v, want burst and steady once each", namesOf(p.scenarios, func(s scenario) string { return s.name }))
+	}
+	if len(p.protos) != 2 || len(p.Clients) != 2 || p.Workers != 32 || p.Rounds != 2 {
+		t.Errorf("defaults: %+v", p)
+	}
+}
+
+func TestClientsNamed(t *testing.T) {
+	cs, err := ClientsNamed("net/http", "connwise", "net/http")
+	if err != nil || len(cs) != 2 || cs[0].Name != "net/http" || cs[1].Name != "connwise" {
+		t.Errorf("got %v, %v", cs, err)
+	}
+	_, err = ClientsNamed("curl")
+	if ue, ok := errors.AsType[*UsageError](err); !ok || ue.Value != "curl" {
+		t.Errorf("error %v, want a *UsageError on curl", err)
+	}
+}
+
+// TestSetupIsOverHTTP1 pins that net/http doesn't go over to HTTP/2 by itself and
+// keeps as many idle connections as there are callers.
+func TestSetupIsOverHTTP1(t *testing.T) {
+	tr := Setup{Callers: 300}.Transport()
+	if tr.Protocols.HTTP2() || !tr.Protocols.HTTP1() || tr.ForceAttemptHTTP2 {
+		t.Errorf("protocols %v, want HTTP/1 only", tr.Protocols)
+	}
+	if tr.MaxIdleConnsPerHost != 300 || tr.MaxIdleConns != 0 {
+		t.Errorf("idle connections %d and %d, want 300 and no limit", tr.MaxIdleConnsPerHost, tr.MaxIdleConns)
+	}
+}
+
+func TestPaceStaysInRange(t *testing.T) {
+	const timeout = 100 * time.Millisecond
+	near := 0
+	for n := range 1000 {
+		d := pace(n, timeout)
+		if d < timeout*9/10 || d > timeout*11/10 {
+			t.Fatalf("pause %d is %v", n, d)
+		}
+		if d > timeout-time.Millisecond && d < timeout+time.Millisecond {
+			near++
+		}
+	}
+	if near < 300 || near > 700 {
+		t.Errorf("%d of 1000 pauses within 1 ms of the timeout, want about half", near)
+	}
+}
+
+func TestTable(t *testing.T) {
+	var b strings.Builder
+	rep := Report{Results: []Result{
+		{Scenario: "steady", Proto: "h1", Client: "a", Requests: 1234567, Avoidable: new(int64(0)), P50: 12.345, RPS: 98765},
+		{Scenario: "burst", Proto: "h1s", Client: "b", Failed: 2, NotOK: 3, FirstError: "some error"},
+	}}
+	if err := rep.WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	if len(lines) != 5 {
+		t.Fatalf("want a header, a line, two rows and an error:\n%s", b.String())
+	}
+	if got := strings.Fields(lines[2]); got[3] != "1234567" || got[5] != "0" || got[6] != "-" || got[9] != "12.3" || got[12] != "98765" {
+		t.Errorf("row %q", got)
+	}
+	if want := "burst h1s b: 2 failed, 3 answers not 2xx; first: some error"; lines[4] != want {
+		t.Errorf("error line %q, want %q", lines[4], want)
+	}
+}
