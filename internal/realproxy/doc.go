@@ -17,10 +17,14 @@
 // What holds for connwise, a retry.Transport over a pool.Transport:
 //
 //   - idle_test.go: POSTs paced at the proxy's idle timeout. Configured with that timeout,
-//     none fails, and connections are reused where the gap allows it.
+//     none fails, and connections are reused where the gap is below the idle limit that
+//     follows from it (at the timeout itself, not reusing them is what helps). Not told
+//     any timeout, none fails on a connection that the proxy closed before.
 //   - reload_test.go: the proxy reloads under load. No GET fails. A POST that crosses a
 //     close can fail, since nobody can tell whether it was executed; its error says so
 //     (pool.PhaseSending, PhaseSent or PhaseResponse), and none is executed twice.
+//   - kill_test.go: the proxy is killed under load and started again. No POST is executed
+//     twice, and none that is said to be unprocessed was executed.
 //   - limit_test.go: the proxy closes each connection after 20 requests. None fails, and
 //     there are no more dials than that takes.
 //   - silence_test.go: Close under load leaves no connection and no goroutine, and the

@@ -64,9 +64,14 @@ func (p *process) stop() {
 	select {
 	case <-p.exited:
 	case <-time.After(stopTime):
-		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-		<-p.exited
+		p.kill()
 	}
+}
+
+// kill ends the process and its workers at once and waits for them.
+func (p *process) kill() {
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	<-p.exited
 }
 
 // await waits until the process has said mark n times, but no longer than max.

@@ -5,6 +5,7 @@ package realproxy
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -41,50 +42,65 @@ type settings struct {
 type proxy struct {
 	kind
 	settings
-	proc *process
+	path  string // of the program
+	roots *x509.CertPool
+	proc  *process
 }
 
 // startProxy starts a proxy in front of the origin and waits until it passes requests on.
 // It ends with the test.
 func startProxy(t *testing.T, k kind, origin string, pair *keyPair) *proxy {
 	t.Helper()
-	path := findProgram(t, k.name)
-	s := settings{dir: tempDir(t), origin: origin}
-	var roots *tls.Config
+	p := &proxy{kind: k, path: findProgram(t, k.name)}
+	p.dir, p.origin = tempDir(t), origin
 	if pair != nil {
-		s.certFile = filepath.Join(s.dir, "cert.pem")
-		writeFile(t, s.certFile, append(pair.certPEM, pair.keyPEM...))
-		writeFile(t, filepath.Join(s.dir, "key.pem"), pair.keyPEM)
-		roots = &tls.Config{RootCAs: pair.roots}
+		p.certFile, p.roots = filepath.Join(p.dir, "cert.pem"), pair.roots
+		writeFile(t, p.certFile, append(pair.certPEM, pair.keyPEM...))
+		writeFile(t, filepath.Join(p.dir, "key.pem"), pair.keyPEM)
 	}
+	t.Cleanup(func() {
+		if p.proc != nil {
+			p.proc.stop()
+		}
+	})
 	var err error
 	for range 3 { // between freePort and the proxy's bind somebody else may take the port
-		s.addr = freePort(t)
-		writeFile(t, filepath.Join(s.dir, "conf"), []byte(k.config(s)))
-		p := &proxy{kind: k, settings: s}
-		if p.proc, err = startProcess(path, k.args(s.dir)...); err != nil {
-			t.Fatal(err)
-		}
-		if err = p.ready(roots); err == nil {
-			t.Cleanup(p.proc.stop)
+		p.addr = freePort(t)
+		writeFile(t, filepath.Join(p.dir, "conf"), []byte(k.config(p.settings)))
+		if err = p.start(); err == nil {
 			return p
 		}
-		p.proc.stop()
 	}
 	t.Fatalf("%s did not start: %v", k.name, err)
 	return nil
 }
 
-// ready waits until the proxy has said that it runs, and has passed a request on.
-func (p *proxy) ready(roots *tls.Config) error {
-	if err := p.proc.await(p.running, 1, startTime); err != nil {
+// start starts the program and waits until it passes requests on. After an error it
+// doesn't run.
+func (p *proxy) start() error {
+	proc, err := startProcess(p.path, p.args(p.dir)...)
+	if err != nil {
 		return err
 	}
+	p.proc = proc
+	if err := proc.await(p.running, 1, startTime); err != nil {
+		proc.stop()
+		return err
+	}
+	if err := p.passesOn(); err != nil {
+		proc.stop()
+		return fmt.Errorf("%w\n%s", err, proc.out.String())
+	}
+	return nil
+}
+
+// passesOn tries one request.
+func (p *proxy) passesOn() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
-	rt := &http.Transport{TLSClientConfig: roots, DisableKeepAlives: true}
+	rt := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: p.roots}, DisableKeepAlives: true}
 	scheme := "http"
-	if roots != nil {
+	if p.certFile != "" {
 		scheme = "https"
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+p.addr+"/ready", nil)
@@ -93,7 +109,7 @@ func (p *proxy) ready(roots *tls.Config) error {
 	}
 	resp, err := rt.RoundTrip(req)
 	if err != nil {
-		return fmt.Errorf("%w\n%s", err, p.proc.out.String())
+		return err
 	}
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusOK || resp.Header.Get(peer.HeaderID) == "" {
@@ -161,7 +177,7 @@ func TestReloadReplacesTheWorkers(t *testing.T) {
 			if err := p.proc.await(k.replaced, 1, startTime); err != nil {
 				t.Error(err)
 			}
-			if err := p.ready(nil); err != nil {
+			if err := p.passesOn(); err != nil {
 				t.Errorf("after the reload: %v", err)
 			}
 		})

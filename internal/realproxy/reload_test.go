@@ -61,7 +61,7 @@ func TestReloadFailsNoGETAndSendsNoPOSTTwice(t *testing.T) {
 
 // mixed sends GETs and POSTs one after the other until stop.
 func (r *rig) mixed(rt http.RoundTripper, gets, posts *record, stop <-chan struct{}) {
-	for pause(between(0, thinkTime), stop) {
+	for pause(rand.N(thinkTime), stop) {
 		if rand.Float64() < getShare {
 			r.send(rt, http.MethodGet, gets)
 		} else {
