@@ -109,7 +109,7 @@ func (x *Exchange) interim(resp *http.Response) (delivered bool, err error) {
 		if x.trace != nil && x.trace.Got100Continue != nil {
 			x.trace.Got100Continue()
 		}
-		x.admit(true)
+		x.admit(true, false)
 	}
 	if x.trace == nil || x.trace.Got1xxResponse == nil {
 		return false, nil
@@ -133,7 +133,7 @@ func (x *Exchange) gotHead(resp *http.Response) {
 		// The peer reads on as if the body came (RFC 9110 section 10.1.1): it has to,
 		// unless the connection ends here.
 		x.expects = false
-		x.admit(!resp.Close && !saysClose(&x.req))
+		x.admit(!resp.Close && !saysClose(&x.req), true)
 	}
 }
 

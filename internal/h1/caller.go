@@ -204,12 +204,12 @@ func (u *upload) ends(d time.Duration) bool {
 	}
 }
 
-// awaitLastWrite gives an upload that has only its last Write to finish a moment, so
-// that the connection can be handed back with the answer.
+// awaitLastWrite gives an upload that has only its last Write to finish, or has just
+// begun, a moment, so that the connection can be handed back with the answer.
 func (x *Exchange) awaitLastWrite() {
 	x.mu.Lock()
 	u := x.up
-	wait := u != nil && u.taken && !x.writeEnd && !x.ended
+	wait := u != nil && (u.taken || u.late) && !x.writeEnd && !x.ended
 	x.mu.Unlock()
 	if !wait {
 		return

@@ -1,10 +1,9 @@
 package h1
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
-	"strings"
+	"slices"
 
 	"golang.org/x/net/http/httpguts"
 )
@@ -121,15 +120,16 @@ func saysClose(r *Request) bool {
 	return r.Close || r.Request.Close || httpguts.HeaderValuesContainsToken(r.Header["Connection"], "close")
 }
 
-// trailerKeys returns the names of r's trailer fields, sorted and canonical.
+// trailerKeys returns the names of r's trailer fields, canonical and sorted.
 func trailerKeys(r *Request) ([]string, error) {
-	keys := sortedKeys(nil, r.Trailer)
-	for i, k := range keys {
+	keys := make([]string, 0, len(r.Trailer))
+	for k := range r.Trailer {
 		k = http.CanonicalHeaderKey(k)
-		if framingField(k) || strings.ContainsAny(k, "\r\n") {
-			return nil, &RequestError{errors.New("invalid Trailer key")}
+		if framingField(k) || !httpguts.ValidHeaderFieldName(k) {
+			return nil, &RequestError{fmt.Errorf("invalid Trailer key %q", k)}
 		}
-		keys[i] = k
+		keys = append(keys, k)
 	}
+	slices.Sort(keys)
 	return keys, nil
 }

@@ -38,6 +38,7 @@ type upload struct {
 	noReads   bool // don't read any more
 	inBody    bool // a call of the body is under way
 	taken     bool // the body has been read to its end, or is small and in memory
+	late      bool // it was admitted when the answer was there, and so may be about to end
 	abandoned bool // nobody waits for the goroutine any more: no hooks
 }
 
@@ -99,11 +100,17 @@ func (x *Exchange) probe() error {
 	return nil
 }
 
-// admit lets a body that awaits the peer's consent go, or not.
-func (x *Exchange) admit(ok bool) {
-	if x.up != nil && x.up.gate != nil {
-		x.up.gate <- ok
+// admit lets a body that awaits the peer's consent go, or not. late says that the
+// final answer is there already.
+func (x *Exchange) admit(ok, late bool) {
+	u := x.up
+	if u == nil || u.gate == nil {
+		return
 	}
+	x.mu.Lock()
+	u.late = ok && late
+	x.mu.Unlock()
+	u.gate <- ok
 }
 
 func (u *upload) run() {

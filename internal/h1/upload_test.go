@@ -1,0 +1,311 @@
+package h1
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// pieces is a reader that returns one piece at a time; an empty one is a Read of 0
+// bytes. The last comes alone or with io.EOF.
+type pieces struct {
+	p      []string
+	eofNow bool
+}
+
+func (r *pieces) Read(p []byte) (int, error) {
+	if len(r.p) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, r.p[0])
+	r.p = r.p[1:]
+	if len(r.p) == 0 && r.eofNow {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func TestEachReadIsAChunk(t *testing.T) {
+	for _, eofNow := range []bool{false, true} {
+		r := newRig(t, Options{})
+		b := newBody(t, "")
+		b.r = &pieces{[]string{"hello", "", "worlds!", strings.Repeat("x", 300)}, eofNow}
+		a := r.start(post(t, b))
+		r.hears(postHead + chunkOf("hello") + chunkOf("worlds!") + chunkOf(strings.Repeat("x", 300)) + "0\r\n\r\n")
+		r.says(ok5)
+		a.answer(200)
+		a.reads("hello")
+		a.wantEnd(EndKept)
+		b.wantClosed()
+		if f := a.x.Facts(); !f.AllSent || !f.BodyTouched || f.BodyBusy {
+			t.Errorf("facts %+v", f)
+		}
+		r.serves()
+	}
+}
+
+func TestHeadGoesOutBeforeTheBodyIsRead(t *testing.T) {
+	r := newRig(t, Options{})
+	pr, pw := io.Pipe()
+	a := r.start(post(t, pr))
+	r.hears(postHead)
+	for _, s := range []string{"one", "two"} {
+		io.WriteString(pw, s)
+		r.hears(chunkOf(s)) // at once, while the body is open
+	}
+	r.says(ok5) // the answer comes first; the caller may close its pipe by it
+	a.answer(200)
+	a.reads("hello")
+	a.open()
+	pw.Close()
+	r.hears("0\r\n\r\n")
+	a.wantEnd(EndKept)
+	r.serves()
+}
+
+func sizedPost(t *testing.T, n int64, b io.Reader) Request {
+	req := post(t, b)
+	req.ContentLength = n
+	return req
+}
+
+func TestSizedBody(t *testing.T) {
+	for _, eofNow := range []bool{false, true} {
+		r := newRig(t, Options{})
+		b := newBody(t, "")
+		b.r = &pieces{[]string{"ab", "", "cde"}, eofNow}
+		a := r.start(sizedPost(t, 5, b))
+		if head := r.hearsHead(); !strings.Contains(head, "Content-Length: 5\r\n") {
+			t.Errorf("head %q", head)
+		}
+		r.hears("abcde")
+		r.says(ok0)
+		a.answer(200)
+		a.wantEnd(EndKept)
+		a.x.Close()
+		<-a.x.up.done
+		b.wantClosed()
+		r.serves()
+	}
+}
+
+func TestWrongLengths(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		want  int64
+		p     []string
+		text  string
+		heard string // the most that the peer may hear of the body
+	}{
+		{"short", 10, []string{"hello"}, "http: ContentLength=10 with Body length 5", "hello"},
+		{"empty", 10, nil, "http: ContentLength=10 with Body length 0", ""},
+		{"long in one piece", 4, []string{"abcdGET / HTTP/1.1\r\n\r\n"}, "http: ContentLength=4 with Body length 22", ""},
+		{"long in the second", 4, []string{"abc", "defgh"}, "http: ContentLength=4 with Body length 8", "abc"},
+		{"long at the edge", 4, []string{"abcd", "e"}, "http: ContentLength=4 with Body length 5", "abcd"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, Options{})
+			b := newBody(t, "")
+			b.r = &pieces{p: tt.p}
+			a := r.start(sizedPost(t, tt.want, b))
+			r.hearsHead()
+			err := a.fails()
+			var bad *BodyError
+			if !errors.As(err, &bad) || !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("err = %v, want %q", err, tt.text)
+			}
+			r.wantClosed()
+			b.wantClosed()
+			if got, _ := io.ReadAll(r.br); !strings.HasPrefix(tt.heard, string(got)) {
+				t.Errorf("the peer heard %q", got)
+			}
+		})
+	}
+}
+
+var errOwn = errors.New("the caller's own error")
+
+// failing fails in its Read, in one of several ways.
+type failing struct {
+	body
+	how func() (int, error)
+}
+
+func (f *failing) Read(p []byte) (int, error) {
+	if n, err := f.body.Read(p); err != io.EOF {
+		return n, err
+	}
+	return f.how()
+}
+
+func TestBodyThatFails(t *testing.T) {
+	for name, how := range map[string]func() (int, error){
+		"error":             func() (int, error) { return 0, errOwn },
+		"panic":             func() (int, error) { panic(errOwn) },
+		"panic with a text": func() (int, error) { panic("boom") },
+		"Goexit":            func() (int, error) { runtime.Goexit(); return 0, nil },
+		"count too large":   func() (int, error) { return 1 << 20, nil },
+		"count below zero":  func() (int, error) { return -1, nil },
+	} {
+		for _, sent := range []string{"", "0123456789"} {
+			t.Run(name, func(t *testing.T) {
+				r := newRig(t, Options{})
+				b := &failing{body{t: t, r: strings.NewReader(sent)}, how}
+				a := r.start(post(t, b))
+				r.hears(postHead)
+				err := a.fails()
+				var bad *BodyError
+				if !errors.As(err, &bad) {
+					t.Errorf("err = %v, want a BodyError", err)
+				}
+				if (name == "error" || name == "panic") && !errors.Is(err, errOwn) {
+					t.Errorf("err = %v doesn't wrap the caller's", err)
+				}
+				b.wantClosed()
+				r.wantClosed()
+				if got, _ := io.ReadAll(r.br); strings.Contains(string(got), "0\r\n\r\n") {
+					t.Errorf("the peer heard a whole body: %q", got)
+				}
+				if f := a.x.Facts(); f.AllSent || !f.BodyTouched || f.BodyBusy {
+					t.Errorf("facts %+v", f)
+				}
+			})
+		}
+	}
+}
+
+func TestBodyWhoseCloseFails(t *testing.T) {
+	r := newRig(t, Options{})
+	b := newBody(t, "abc")
+	b.after = errOwn
+	a := r.start(post(t, b))
+	r.hears(postHead + chunkOf("abc"))
+	a.failsWith(errOwn)
+	r.hearsEnd() // no last chunk: the peer must not take it for complete
+	b.wantClosed()
+}
+
+func TestRequestTrailers(t *testing.T) {
+	r := newRig(t, Options{})
+	req := post(t, nil)
+	req.Trailer = http.Header{"X-Sum": nil}
+	b := newBody(t, "")
+	b.r = readerFunc(func([]byte) (int, error) {
+		req.Trailer.Set("X-Sum", "42") // as late as may be
+		return 0, io.EOF
+	})
+	req.Body = b
+	a := r.start(req)
+	r.hears(strings.Replace(postHead, "\r\n\r\n", "\r\nTrailer: X-Sum\r\n\r\n", 1) + "0\r\nX-Sum: 42\r\n\r\n")
+	r.says(ok0)
+	a.answer(200)
+	a.wantEnd(EndKept)
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestLargeBodies(t *testing.T) {
+	big := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // 1 MiB
+	for name, req := range map[string]Request{
+		"sized":         sizedPost(t, int64(len(big)), bytes.NewReader(big)),
+		"in memory":     {Request: request(t, "POST", bytes.NewReader(big)), Small: big},
+		"with stalls":   sizedPost(t, int64(len(big)), bytes.NewReader(big)),
+		"large buffers": sizedPost(t, int64(len(big)), bytes.NewReader(big)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			opt := Options{}
+			switch name {
+			case "with stalls":
+				opt.WriteStall = time.Hour
+			case "large buffers":
+				opt.WriteBufferSize, opt.ReadBufferSize = 1<<18, 1<<17
+			}
+			r := newRig(t, opt)
+			a := r.start(req)
+			head := r.hearsHead()
+			r.hears(string(big))
+			r.says(ok0)
+			a.answer(200)
+			a.wantEnd(EndKept)
+			if f := a.x.Facts(); f.Sent != int64(len(head)+len(big)) || f.BodyTouched != (name != "in memory") {
+				t.Errorf("facts %+v", f)
+			}
+			a.x.Close()
+		})
+	}
+}
+
+func TestProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Options{})
+		b := newBody(t, "")
+		req := Request{Request: request(t, "GET", b)}
+		a := r.start(req)
+		r.hears(getHead) // an empty body isn't sent
+		b.wantClosed()
+		r.says(ok5)
+		a.answer(200)
+		a.reads("hello")
+		a.wantEnd(EndKept)
+
+		b = newBody(t, "query")
+		a = r.start(Request{Request: request(t, "DELETE", b)})
+		r.hears(strings.Replace(postHead, "POST", "DELETE", 1) + chunkOf("query") + "0\r\n\r\n")
+		r.says(ok0)
+		a.answer(200)
+		a.wantEnd(EndKept)
+		b.wantClosed()
+
+		pr, pw := io.Pipe()
+		start := time.Now()
+		a = r.start(Request{Request: request(t, "GET", pr)})
+		r.hears(strings.Replace(postHead, "POST", "GET", 1))
+		elapsed(t, start, probeWait)
+		pw.Write([]byte("late"))
+		pw.Close()
+		r.hears(chunkOf("late") + "0\r\n\r\n")
+		r.says(ok0)
+		a.answer(200)
+		a.wantEnd(EndKept)
+	})
+}
+
+func TestProbeThatFails(t *testing.T) {
+	r := newRig(t, Options{})
+	b := &failing{body{t: t, r: strings.NewReader("")}, func() (int, error) { return 0, errOwn }}
+	a := r.start(Request{Request: request(t, "GET", b)})
+	a.failsWith(errOwn)
+	a.wantFacts(Facts{BodyTouched: true})
+	r.hearsEnd()
+	b.wantClosed()
+}
+
+func TestConnectStreamsBothWays(t *testing.T) {
+	r := newRig(t, Options{})
+	pr, pw := io.Pipe()
+	req := request(t, "CONNECT", pr)
+	req.URL.Path = ""
+	a := r.start(Request{Request: req})
+	r.hears("CONNECT example.com HTTP/1.1\r\nHost: example.com\r\nUser-Agent: Go-http-client/1.1\r\n\r\n")
+	r.says("HTTP/1.1 200 OK\r\n\r\n")
+	a.answer(200)
+	io.WriteString(pw, "ping")
+	r.hears("ping")
+	r.says("pong")
+	p := make([]byte, 4)
+	if _, err := io.ReadFull(a.resp.Body, p); string(p) != "pong" {
+		t.Errorf("read %q, %v", p, err)
+	}
+	pw.Close()
+	a.resp.Body.Close()
+	a.wantEnd(EndNotKept)
+	r.wantClosed()
+}
