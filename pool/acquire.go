@@ -113,6 +113,7 @@ func (h *host) enqueueLocked(ctx context.Context, w **waiter, now time.Time) err
 		h.queue.push(*w)
 		h.tot.Waited++
 	}
+	h.usedAt = now
 	h.dialMissingLocked()
 	return nil
 }

@@ -158,9 +158,6 @@ func (c *call) wire() h1.Request {
 func (c *call) received(resp *http.Response) *http.Response {
 	resp.Request = c.req
 	resp.TLS = c.g.c.link.TLS
-	if v := resp.Header["Keep-Alive"]; len(v) > 0 {
-		c.h.noteAnnounced(c.g.c, v[0])
-	}
 	if resp.Body == io.ReadCloser(&c.x) {
 		resp.Body = c
 	}
@@ -226,7 +223,8 @@ func (c *conn) describe(e *Error) *Error {
 	return e
 }
 
-// noteAnnounced takes the idle timeout that the server announced with an answer.
+// noteAnnounced takes the idle timeout that the server announced with an answer. The
+// connection must still be held.
 func (h *host) noteAnnounced(c *conn, field string) {
 	d, ok := health.ParseKeepAlive(field)
 	if !ok || d == c.announced {
@@ -247,6 +245,9 @@ func (c *call) ExchangeDone(reusable bool, why h1.End) {
 			conn.idleSince = at
 		} else {
 			conn.idleSince = time.Now()
+		}
+		if field := c.x.Facts().KeepAlive; field != "" {
+			c.h.noteAnnounced(conn, field)
 		}
 		kept = c.h.put(conn)
 	} else {

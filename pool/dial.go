@@ -77,24 +77,17 @@ func (h *host) dialled(c *conn) {
 	if unused {
 		h.tot.DialsUnused++
 	}
-	var dead *conn
 	switch {
 	case unused && h.t.set.disableKeepAlives:
-		h.forgetConnLocked(c, ReasonNotKept)
-		dead = c
+		h.mu.Unlock()
+		h.retire(c, ReasonNotKept)
 	case unused && (c.epoch != h.epoch || h.t.closing()):
-		h.forgetConnLocked(c, ReasonIdleClosed)
-		dead = c
+		h.mu.Unlock()
+		h.retire(c, ReasonIdleClosed)
 	default:
 		c.epoch = h.epoch
-		dead = h.offerLocked(c, time.Now())
+		h.offer(c, time.Now())
 	}
-	h.mu.Unlock()
-	if dead != nil {
-		dead.close()
-	}
-	h.t.keepIdleBound()
-	h.t.sweepBy(c.expires())
 }
 
 // dialFailed gives up the slot and gives the error to the waiters that it leaves
@@ -116,5 +109,9 @@ func (h *host) dialFailed(c *conn, err error) {
 	}
 	h.dialMissingLocked()
 	h.t.noteQuietLocked(h)
+	empty := h.emptyLocked()
 	h.mu.Unlock()
+	if empty {
+		h.t.sweepForgotten()
+	}
 }

@@ -72,43 +72,40 @@ func (h *host) put(c *conn) bool {
 		reason, ok = ReasonIdleClosed, false
 	}
 	if !ok {
-		h.forgetConnLocked(c, reason)
-		h.dialMissingLocked()
 		h.mu.Unlock()
-		c.close()
+		h.retire(c, reason)
 		return false
 	}
-	dead := h.offerLocked(c, now)
-	kept := dead != c
-	h.mu.Unlock()
-	if dead != nil {
-		dead.close()
-	}
-	if kept {
-		h.t.keepIdleBound()
-		h.t.sweepBy(c.expires())
-	}
-	return kept
+	h.offer(c, now)
+	return true
 }
 
-// offerLocked hands c to the oldest waiter, or makes it idle. If that exceeds
-// MaxIdlePerHost the oldest idle connection is retired and returned for closing.
-func (h *host) offerLocked(c *conn, now time.Time) (dead *conn) {
+// offer hands c to the oldest waiter, or makes it idle. If that exceeds MaxIdlePerHost
+// the oldest idle connection is retired. It is called under mu and unlocks it.
+func (h *host) offer(c *conn, now time.Time) {
 	h.usedAt = now
 	if w := h.queue.pop(); w != nil {
 		c.state = connInUse
 		w.ready <- delivery{c: c}
-		return nil
+		h.mu.Unlock()
+		return
 	}
 	c.state = connIdle
 	h.idle = append(h.idle, c)
 	h.t.idle.Add(1)
+	var dead *conn
 	if limit := h.cfg.MaxIdlePerHost; limit > 0 && len(h.idle) > limit {
 		dead = h.idle[0]
 		h.removeIdleLocked(dead)
 		h.forgetConnLocked(dead, ReasonIdleCap)
 	}
-	return dead
+	due := c.expires()
+	h.mu.Unlock()
+	if dead != nil {
+		dead.close()
+	}
+	h.t.keepIdleBound()
+	h.t.sweepBy(due)
 }
 
 // retire gives up a connection that the caller holds. Its slot is free at once, for a
@@ -117,8 +114,12 @@ func (h *host) retire(c *conn, reason CloseReason) {
 	h.mu.Lock()
 	h.forgetConnLocked(c, reason)
 	h.dialMissingLocked()
+	empty := h.emptyLocked()
 	h.mu.Unlock()
 	c.close()
+	if empty {
+		h.t.sweepForgotten()
+	}
 }
 
 // dropIdle retires c if it is idle. Otherwise its holder will.

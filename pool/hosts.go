@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"example.com/connwise/dialer"
 
@@ -68,6 +69,7 @@ func (t *Transport) addHost(raw rawKey, proxy *url.URL) *host {
 		}
 		h.route.ProxyTLS = t.set.tls
 		t.hosts[key] = h
+		t.nhosts.Add(1)
 	}
 	if len(h.aliases) < maxAliases {
 		h.aliases = append(h.aliases, raw)
@@ -103,21 +105,26 @@ func (t *Transport) allHosts() []*host {
 	return hs
 }
 
-// forget drops a host that has no connection and no waiter, and that no request has
-// used since it was judged unused. Its counters stay in the total.
-func (t *Transport) forget(h *host, unused func(*host) bool) {
+// forget drops a host that has had no connection and no waiter for as long as keep. Its
+// counters stay in the total. It returns when to try again, zero if that isn't for now.
+func (t *Transport) forget(h *host, now time.Time, keep time.Duration) (again time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.gone || !h.emptyLocked() || !unused(h) {
-		return
+	if h.gone || !h.emptyLocked() {
+		return time.Time{}
+	}
+	if age(now, h.usedAt) < keep {
+		return h.usedAt.Add(keep)
 	}
 	h.gone = true
 	tot := h.totalsLocked()
 	t.forgotten.add(&tot)
 	delete(t.hosts, h.key)
+	t.nhosts.Add(-1)
 	for _, raw := range h.aliases {
 		delete(t.aliases, raw)
 	}
+	return time.Time{}
 }

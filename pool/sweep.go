@@ -12,8 +12,9 @@ const (
 	// manyHosts is how many hosts are remembered so: with more, those without
 	// connections are forgotten at once (a crawler's million hosts must not stay).
 	manyHosts = 1024
-	// sweepGrain is the shortest time between two sweeps.
-	sweepGrain = 5 * time.Millisecond
+	// A sweep looks at each host: the more there are, the less often it comes.
+	sweepGrain        = 5 * time.Millisecond
+	sweepGrainPerHost = 20 * time.Microsecond
 )
 
 // A sweeper retires idle connections when their time is over, and forgets hosts. It is
@@ -41,7 +42,8 @@ func (s *sweeper) by(at time.Time) {
 		return
 	}
 	s.due = at
-	wait := max(time.Until(at), sweepGrain)
+	hosts := time.Duration(s.t.nhosts.Load())
+	wait := max(time.Until(at), sweepGrain+hosts*sweepGrainPerHost)
 	if s.timer == nil {
 		s.timer = time.AfterFunc(wait, s.run)
 	} else {
@@ -58,23 +60,33 @@ func (s *sweeper) stop() {
 	s.due = time.Time{}
 }
 
+// keepHosts is how long an unused host is remembered now.
+func (t *Transport) keepHosts() time.Duration {
+	if t.nhosts.Load() > manyHosts {
+		return 0
+	}
+	return forgetAfter
+}
+
+// sweepForgotten sees to it that a host that was just left without connections is
+// forgotten in time.
+func (t *Transport) sweepForgotten() { t.sweep.by(time.Now().Add(t.keepHosts())) }
+
 // run retires what is due in every host and sets the timer for what is next.
 func (s *sweeper) run() {
 	s.mu.Lock()
 	s.due = time.Time{}
 	s.mu.Unlock()
 	now := time.Now()
-	hosts := s.t.allHosts()
-	keep := forgetAfter
-	if len(hosts) > manyHosts {
-		keep = 0
-	}
-	for _, h := range hosts {
+	keep := s.t.keepHosts()
+	for _, h := range s.t.allHosts() {
 		next := h.dropIdleIf(func(c *conn) (CloseReason, bool) {
 			reason, ok := judge(c.candidate(now))
 			return reason, !ok
 		})
+		if next.IsZero() {
+			next = s.t.forget(h, now, keep)
+		}
 		s.t.sweepBy(next)
-		s.t.forget(h, func(h *host) bool { return age(now, h.usedAt) >= keep })
 	}
 }

@@ -24,6 +24,8 @@ type Transport struct {
 	idle  atomic.Int64 // idle connections of all hosts
 	sweep sweeper
 
+	nhosts atomic.Int64 // len(hosts), readable without mu
+
 	// mu guards what follows. It is taken before any host.mu.
 	mu        sync.RWMutex
 	hosts     map[hostKey]*host

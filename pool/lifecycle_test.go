@@ -1,0 +1,130 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestCloseIdleConnections(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		busy := s.get()
+		pb := s.wantDial().finish()
+		pb.wantRequest()
+		other := s.get()
+		idle := s.wantDial().finish()
+		idle.serve("ok")
+		other.wantHead()
+		waiting := s.get()
+		d := s.wantDial()
+		waiting.cancel()
+		waiting.wantError(PhaseDial, context.Canceled)
+		other.wantBody("ok")
+
+		s.tr.CloseIdleConnections()
+		idle.wantClosed()
+		pb.wantOpen()
+		d.finish().wantClosed() // nobody waits for it, and it began before
+		pb.answer("ok")
+		busy.wantBody("ok")
+		pb.wantClosed()
+		s.wantReused(s.wantRenewed())
+	})
+}
+
+func TestDrainIsForOneHost(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		p := s.exchange()
+		s.tr.Drain("other.test:80")
+		s.wantReused(p)
+		s.tr.Drain("host.test:80")
+		p.wantClosed()
+		s.wantRenewed()
+	})
+}
+
+func TestShutdownLetsRequestsEnd(t *testing.T) {
+	inBubble(t, Config{MaxConnsPerHost: 1}, func(s *script) {
+		a := s.get()
+		p := s.wantDial().finish()
+		p.wantRequest()
+		b := s.get()
+		done := make(chan error, 1)
+		go func() { done <- s.tr.Shutdown(context.Background()) }()
+		synctest.Wait()
+		s.get().wantError(PhaseWait, ErrClosed)
+		p.answer("a")
+		a.wantBody("a")
+		p.wantClosed()
+		s.wantDial().finish().serve("b") // it had begun to wait before
+		b.wantHead()
+		select {
+		case err := <-done:
+			t.Fatalf("Shutdown returned %v with a request under way", err)
+		default:
+		}
+		b.wantBody("b")
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestShutdownGivesUpWithItsContext(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		a := s.get()
+		p := s.wantDial().finish()
+		p.wantRequest()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := s.tr.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("Shutdown returned %v", err)
+		}
+		a.wantPending()
+		p.answer("ok")
+		a.wantBody("ok")
+	})
+}
+
+func TestCloseEndsEverything(t *testing.T) {
+	inBubble(t, Config{MaxConnsPerHost: 2}, func(s *script) {
+		sent := s.get()
+		p1 := s.wantDial().finish()
+		p1.wantRequest()
+		reading := s.get()
+		p2 := s.wantDial().finish()
+		p2.wantRequest()
+		io.WriteString(p2, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+		reading.wantHead()
+		waiting := s.get()
+		waiting.wantPending()
+
+		s.tr.Close()
+		sent.wantError(PhaseSent, ErrClosed)
+		waiting.wantError(PhaseWait, ErrClosed)
+		_, err := io.ReadAll(reading.resp.Body)
+		e, ok := errors.AsType[*Error](err)
+		if !ok || e.Phase != PhaseResponse || !errors.Is(err, ErrClosed) {
+			t.Errorf("the body ended with %v, want ErrClosed in phase response", err)
+		}
+		p1.wantClosed()
+		p2.wantClosed()
+		s.get().wantError(PhaseWait, ErrClosed)
+		if err := s.tr.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCloseDuringADial(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		a := s.get()
+		d := s.wantDial()
+		s.tr.Close()
+		a.wantError(PhaseWait, ErrClosed)
+		<-d.ctx.Done()
+	})
+}

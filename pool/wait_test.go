@@ -1,0 +1,262 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestNewestIdleConnectionIsReusedFirst(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		a, b := s.get(), s.get()
+		pa, pb := s.wantDial().finish(), s.wantDial().finish()
+		pa.serve("a")
+		pb.serve("b")
+		a.wantHead()
+		b.wantHead()
+		a.wantBody("a")
+		b.wantBody("b") // comes back last
+		tp := s.get()
+		s.wantNoDial()
+		pb.serve("again")
+		tp.wantBody("again")
+	})
+}
+
+func TestWaiterTakesWhatComesFirst(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		a := s.get()
+		pa := s.wantDial().finish()
+		pa.serve("a")
+		a.wantHead()
+
+		b := s.get()
+		d := s.wantDial()
+		b.wantPending()
+		a.wantBody("a") // a's connection comes free before b's dial is done
+		pa.serve("b")
+		b.wantBody("b")
+
+		d.finish() // it goes idle and serves the next but one
+		c1, c2 := s.get(), s.get()
+		s.wantNoDial()
+		d.peer.serve("c")
+		pa.serve("c")
+		c1.wantBody("c")
+		c2.wantBody("c")
+		if st := s.stats(); st.DialsUnused != 1 || st.Reused != 2 {
+			t.Errorf("unused dials %d, reused %d, want 1 and 2", st.DialsUnused, st.Reused)
+		}
+	})
+}
+
+func TestDialOutlivesItsRequest(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		a := s.get()
+		d := s.wantDial()
+		a.cancel()
+		a.wantError(PhaseDial, context.Canceled)
+		if d.ctx.Err() != nil {
+			t.Error("the dial was cancelled with its request")
+		}
+		b := s.get()
+		s.wantNoDial() // the one under way serves b
+		d.finish().serve("b")
+		b.wantBody("b")
+	})
+}
+
+func TestDialEndsOnItsOwn(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		a := s.get()
+		d := s.wantDial()
+		a.cancel()
+		a.wantError(PhaseDial, context.Canceled)
+		<-d.ctx.Done()
+		if st := s.stats(); st.Dialing != 0 || st.DialsFailed != 1 {
+			t.Errorf("dialing %d, failed %d, want 0 and 1", st.Dialing, st.DialsFailed)
+		}
+	})
+}
+
+func TestLimitIsKeptAndWaitersAreServedInOrder(t *testing.T) {
+	inBubble(t, Config{MaxConnsPerHost: 1}, func(s *script) {
+		first := s.get()
+		p := s.wantDial().finish()
+		var trips []*trip
+		for range 5 {
+			trips = append(trips, s.get())
+		}
+		s.wantNoDial()
+		p.serve("0")
+		first.wantBody("0")
+		for i, tp := range trips {
+			for _, later := range trips[i+1:] {
+				later.wantPending()
+			}
+			p.serve("n")
+			tp.wantBody("n")
+		}
+	})
+}
+
+func TestWaitDeadline(t *testing.T) {
+	inBubble(t, Config{MaxConnsPerHost: 1, MaxWait: 100 * time.Millisecond}, func(s *script) {
+		first := s.get()
+		p := s.wantDial().finish()
+		p.wantRequest()
+		start := time.Now()
+		late := s.get()
+		<-late.done
+		e := late.wantError(PhaseWait, ErrWaitTimeout)
+		if took := time.Since(start); took != 100*time.Millisecond || e.Waited != took || e.Queued != 1 {
+			t.Errorf("failed after %v with %+v, want 100ms", took, e)
+		}
+		if !e.Timeout() || !e.Phase.Unprocessed() {
+			t.Error("a wait that timed out is a timeout, and the request unprocessed")
+		}
+		if st := s.stats(); st.Waiting != 0 || st.WaitTimeouts != 1 {
+			t.Errorf("waiting %d, timeouts %d, want 0 and 1", st.Waiting, st.WaitTimeouts)
+		}
+		p.answer("ok")
+		first.wantBody("ok")
+	})
+}
+
+func TestContextThatEndsFirstGivesItsOwnError(t *testing.T) {
+	inBubble(t, Config{MaxConnsPerHost: 1, MaxWait: time.Second}, func(s *script) {
+		first := s.get()
+		p := s.wantDial().finish()
+		p.wantRequest()
+		cause := errors.New("changed my mind")
+		ctx, cancel := context.WithTimeoutCause(s.Context(), 50*time.Millisecond, cause)
+		defer cancel()
+		tp := s.start(s.request("GET", nil).WithContext(ctx))
+		<-tp.done
+		tp.wantError(PhaseWait, cause)
+		p.answer("ok")
+		first.wantBody("ok")
+	})
+}
+
+func TestTooManyWaiters(t *testing.T) {
+	inBubble(t, Config{MaxConnsPerHost: 1, MaxWaiters: 2}, func(s *script) {
+		trips := []*trip{s.get()}
+		p := s.wantDial().finish()
+		p.wantRequest()
+		trips = append(trips, s.get(), s.get())
+		e := s.get().wantError(PhaseWait, ErrTooManyWaiters)
+		if e.Queued != 2 || e.Timeout() {
+			t.Errorf("%+v, want a queue of 2 and no timeout", e)
+		}
+		p.answer("ok")
+		trips[0].wantBody("ok")
+		for _, tp := range trips[1:] {
+			p.serve("ok")
+			tp.wantBody("ok")
+		}
+	})
+}
+
+// While a dial is all there is to wait for, its own limits end the wait and not MaxWait.
+func TestHangingDialIsNoWaitForCapacity(t *testing.T) {
+	inBubble(t, Config{MaxConnsPerHost: 1, MaxWait: 100 * time.Millisecond}, func(s *script) {
+		a, b := s.get(), s.get()
+		d := s.wantDial()
+		time.Sleep(time.Second)
+		a.wantPending()
+		b.wantPending()
+		d.fail(syscall.ETIMEDOUT)
+		a.wantError(PhaseDial, syscall.ETIMEDOUT)
+		b.wantError(PhaseDial, syscall.ETIMEDOUT)
+		s.wantNoDial()
+	})
+}
+
+func TestFailedDialTellsAllWhoWaitedForIt(t *testing.T) {
+	inBubble(t, Config{MaxConnsPerHost: 1}, func(s *script) {
+		early := []*trip{s.get(), s.get(), s.get()}
+		d := s.wantDial()
+		// These came in the same moment as the dial began; the next come later.
+		time.Sleep(time.Millisecond)
+		late := []*trip{s.get(), s.get()}
+		d.fail(syscall.ECONNREFUSED)
+		for _, tp := range early {
+			tp.wantError(PhaseDial, syscall.ECONNREFUSED)
+		}
+		d = s.wantDial() // one, for both
+		p := d.finish()
+		p.serve("ok")
+		late[0].wantHead()
+		late[1].wantPending()
+		late[0].wantBody("ok")
+		p.serve("ok")
+		late[1].wantBody("ok")
+	})
+}
+
+// With a connection in use the others may still be served by it.
+func TestFailedDialFailsOneWhileOthersHaveHope(t *testing.T) {
+	inBubble(t, Config{MaxConnsPerHost: 2}, func(s *script) {
+		a := s.get()
+		p := s.wantDial().finish()
+		p.wantRequest()
+		b, c := s.get(), s.get()
+		s.wantDial().fail(syscall.ECONNREFUSED)
+		d := s.wantDial()
+		b.wantError(PhaseDial, syscall.ECONNREFUSED)
+		p.answer("a")
+		a.wantBody("a")
+		p.serve("ok")
+		c.wantBody("ok")
+		d.fail(syscall.ECONNREFUSED)
+	})
+}
+
+func TestCancelledWaiterLeavesNothingBehind(t *testing.T) {
+	inBubble(t, Config{MaxConnsPerHost: 1}, func(s *script) {
+		a := s.get()
+		p := s.wantDial().finish()
+		p.wantRequest()
+		b, c := s.get(), s.get()
+		b.cancel()
+		b.wantError(PhaseWait, context.Canceled)
+		p.answer("a")
+		a.wantBody("a")
+		p.serve("c")
+		c.wantBody("c")
+	})
+}
+
+func TestRequestWithDeadContextTouchesNothing(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		ctx, cancel := context.WithCancel(s.Context())
+		cancel()
+		s.start(s.request("GET", nil).WithContext(ctx)).wantError(PhaseWait, context.Canceled)
+		s.wantNoDial()
+	})
+}
+
+func TestPerHostOverride(t *testing.T) {
+	cfg := Config{Hosts: map[string]HostConfig{"Host.Test:80": {MaxConnsPerHost: 1, MaxWaiters: 1}}}
+	inBubble(t, cfg, func(s *script) {
+		a := s.get()
+		p := s.wantDial().finish()
+		b := s.get()
+		s.wantNoDial()
+		s.get().wantError(PhaseWait, ErrTooManyWaiters)
+
+		req := s.request("GET", nil)
+		req.URL.Host = "other.test"
+		other := s.start(req)
+		s.wantDial().finish().serve("o")
+		other.wantBody("o")
+
+		p.serve("a")
+		a.wantBody("a")
+		p.serve("b")
+		b.wantBody("b")
+	})
+}
