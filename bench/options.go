@@ -204,6 +204,6 @@ func (o Options) TargetNotice() string {
 	if p.Requests > 0 {
 		bound = fmt.Sprintf(", about %d requests each at most", p.Requests)
 	}
-	return fmt.Sprintf("sending GET requests without a body to %s: %s, %v for each client%s",
+	return fmt.Sprintf("sending GET requests without a body, numbered by an X-Request-Id header, to %s: %s, %v for each client%s",
 		p.target.Redacted(), strings.Join(parts, ", "), p.Duration, bound)
 }

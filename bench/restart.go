@@ -13,7 +13,7 @@ import (
 // restartEvery is the time between two drops.
 const restartEvery = 40 * time.Millisecond
 
-// restart makes calls while the peer drops connections in four ways in turn.
+// restart makes calls while the peer drops connections in five ways in turn.
 //
 // Each drop is one that a client can tell: idle connections are dropped while no
 // call is under way, so that the FIN or RST has arrived before the next request;
@@ -61,6 +61,7 @@ func dropAll(r *rig, gate *sync.RWMutex, stop <-chan struct{}) error {
 		_, err := r.peer.Drop(peer.Drop{Style: s})
 		return err
 	}
+	cuts := max(1, r.callers/8)
 	ways := []func() error{
 		func() error { return quietly(peer.BareFIN) },
 		func() error { return quietly(peer.RST) },
@@ -68,7 +69,8 @@ func dropAll(r *rig, gate *sync.RWMutex, stop <-chan struct{}) error {
 			_, err := r.peer.Drop(peer.Drop{Style: peer.BareFIN, Busy: true})
 			return err
 		},
-		func() error { return r.peer.SetCut(peer.Cut{At: peer.CutAfter, Style: peer.RST, Next: r.callers / 8}) },
+		func() error { return r.peer.SetCut(peer.Cut{At: peer.CutAfter, Style: peer.RST, Next: cuts}) },
+		func() error { return r.peer.SetCut(peer.Cut{At: peer.CutHalf, Style: peer.BareFIN, Next: cuts}) },
 	}
 	tick := time.NewTicker(restartEvery)
 	defer tick.Stop()

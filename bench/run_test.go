@@ -21,7 +21,7 @@ func smoke() Options {
 		Burst:       16,
 		Duration:    250 * time.Millisecond,
 		Rounds:      1,
-		IdleTimeout: 60 * time.Millisecond,
+		IdleTimeout: 80 * time.Millisecond,
 		Stderr:      os.Stderr,
 	}
 }
@@ -163,6 +163,40 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("%d rows, %v; want the first row and context.Canceled", len(rep.Results), err)
 	}
 }
+
+// TestInterruptedInARow ends a row that would take an hour, in each scenario.
+func TestInterruptedInARow(t *testing.T) {
+	for _, name := range ScenarioNames() {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var calls atomic.Int64
+			o := smoke()
+			o.Scenarios, o.Protos, o.Duration = []string{name}, []string{"h1"}, time.Hour
+			o.Clients = []Client{{Name: "x", New: func(s Setup) (http.RoundTripper, error) {
+				tr := s.Transport()
+				return closing{roundTripper(func(req *http.Request) (*http.Response, error) {
+					if calls.Add(1) == 40 {
+						cancel()
+					}
+					return tr.RoundTrip(req)
+				}), tr}, nil
+			}}}
+			rep, err := Run(ctx, o)
+			if !errors.Is(err, context.Canceled) || len(rep.Results) != 0 {
+				t.Errorf("%d rows, %v; want none and context.Canceled", len(rep.Results), err)
+			}
+		})
+	}
+}
+
+// closing is a RoundTripper with another one's CloseIdleConnections.
+type closing struct {
+	http.RoundTripper
+	tr *http.Transport
+}
+
+func (c closing) CloseIdleConnections() { c.tr.CloseIdleConnections() }
 
 func TestClientThatCannotBeMade(t *testing.T) {
 	broken := errors.New("no such thing")

@@ -175,7 +175,7 @@ func TestBenchTargetSaysWhatItSends(t *testing.T) {
 	if got.code != exitOK {
 		t.Fatalf("exit code %d: %s", got.code, got.stderr)
 	}
-	if !strings.Contains(got.stdout, "sending GET requests without a body to http://me:xxxxx@127.0.0.1") {
+	if !strings.Contains(got.stdout, "numbered by an X-Request-Id header, to http://me:xxxxx@127.0.0.1") {
 		t.Errorf("stdout doesn't say what is sent:\n%s", got.stdout)
 	}
 	if strings.Contains(got.stdout+got.stderr, "secret") {

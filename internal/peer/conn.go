@@ -33,7 +33,7 @@ type conn struct {
 	mu       sync.Mutex
 	state    connState
 	last     Style // not empty: close in this style behind the next answer
-	requests int   // executed
+	requests int   // executed; written by serve's goroutine alone
 }
 
 func newConn(s *Server, raw *net.TCPConn, num int) *conn {
@@ -59,7 +59,7 @@ func (c *conn) serve() {
 // await waits for a request's first byte. It reports false when the connection
 // ended or has been idle for long enough.
 func (c *conn) await() bool {
-	if p := c.srv.plan.Load(); p.IdleTimeout > 0 {
+	if p := c.srv.plan.Load(); p.IdleTimeout > 0 && c.requests > 0 {
 		_ = c.raw.SetReadDeadline(time.Now().Add(p.IdleTimeout))
 		defer c.raw.SetReadDeadline(time.Time{})
 	}

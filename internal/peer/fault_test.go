@@ -25,14 +25,14 @@ func until(t *testing.T, ok func() bool) {
 	}
 }
 
-// idle waits until n connections are idle, as the server sees it.
-func idle(t *testing.T, s *Server, n int) {
+// inState waits until n connections that carried a request are in a state.
+func inState(t *testing.T, s *Server, state connState, n int) {
 	t.Helper()
 	until(t, func() bool {
 		got := 0
 		for _, c := range s.conns() {
 			c.mu.Lock()
-			if c.state == stateIdle && c.requests > 0 {
+			if c.state == state && c.requests > 0 {
 				got++
 			}
 			c.mu.Unlock()
@@ -49,7 +49,7 @@ func TestDropIdle(t *testing.T) {
 				for _, c := range cs {
 					c.do(1)
 				}
-				idle(t, s, 2)
+				inState(t, s, stateIdle, 2)
 				if n := s.Drop(Drop{Style: style}); n != 2 {
 					t.Errorf("dropped %d, want 2", n)
 				}

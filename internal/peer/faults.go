@@ -18,7 +18,8 @@ const (
 // at once, with an empty body.
 type Faults struct {
 	// IdleTimeout closes a connection so long after an answer's last byte was
-	// written, or after the connection was accepted. Zero: never.
+	// written. A connection that has carried no request yet stays open, as it does for
+	// much longer with most proxies. Zero: never.
 	IdleTimeout time.Duration `json:"idle_timeout_ns,omitempty"`
 	// MaxRequests closes a connection behind its answer number so many. Zero: no limit.
 	MaxRequests int `json:"max_requests,omitempty"`

@@ -53,6 +53,7 @@ func TestIncompleteRequestIsNotExecuted(t *testing.T) {
 		if _, err := c.rw.Write([]byte("POST / HTTP/1.1\r\nX-Request-Id: 2\r\nContent-Length: 5\r\n\r\nhell")); err != nil {
 			t.Fatal(err)
 		}
+		inState(t, s, stateBusy, 1)
 		_ = c.raw.Close()
 		s.Close()
 		wantExecuted(t, s.Report(), 1, 0)
@@ -76,6 +77,17 @@ func TestIdleTimeoutIsExact(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestIdleTimeoutSparesFreshConnections compares two connections that were opened
+// one after the other: the idle timeout ends the used one only.
+func TestIdleTimeoutSparesFreshConnections(t *testing.T) {
+	run(t, Faults{IdleTimeout: 50 * time.Millisecond}, func(t *testing.T, s *Server, a *Authority) {
+		fresh, used := dial(t, s.Addr(), a), dial(t, s.Addr(), a)
+		used.do(1)
+		used.ends(FIN)
+		fresh.do(2)
+	})
 }
 
 func TestMaxRequests(t *testing.T) {
