@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"sync/atomic"
-	"syscall"
 )
 
 // errWouldBlock is what a quietConn's Read returns in a look when nothing has arrived.
@@ -20,70 +19,105 @@ func (*wouldBlockError) Timeout() bool   { return true }
 func (*wouldBlockError) Temporary() bool { return true }
 
 // errStuck is what a quietConn's Write returns in a look when the socket doesn't take
-// all at once. The layer writes in a look only to answer a key update or to say why it
+// all of it at once. The layer writes in a look only to answer a key update or to say why it
 // gives up; a peer that asks for that and doesn't read can't be served.
 var errStuck = errors.New("health: the peer asks for an answer and reads nothing")
 
-// A quietConn is a socket below a tls.Conn. In a look its Read and Write do not wait.
-type quietConn struct {
-	net.Conn
-	rc      syscall.RawConn
-	looking atomic.Bool // read by a Close in another goroutine, which writes a close_notify
-
-	records recordTracker
-
-	// The arguments and results of the callbacks, which are bound once.
-	recv, send func(fd uintptr)
-	rbuf, wbuf []byte
-	n, wn      int
-	err, werr  error
+// A source can be read and written without waiting: a socket, or the TLS connection with
+// an https proxy, which has another one inside.
+type source interface {
+	// readNow returns what has arrived; errWouldBlock if nothing has.
+	readNow(p []byte) (int, error)
+	// writeNow sends all of p or fails.
+	writeNow(p []byte) (int, error)
+	// idle reports whether nothing has arrived: no byte, and no end. False is no proof.
+	idle() bool
+	// midRecord reports whether a part of a record was read, at this layer or below.
+	midRecord() bool
 }
 
-// newQuietConn returns nil if raw's bytes can't be taken from the socket directly.
+// A quietConn is the connection below a tls.Conn. In a look its Read and Write do not wait.
+type quietConn struct {
+	net.Conn
+	src source
+
+	// looking counts the looks under way, and closes. A Close runs beside a look at times,
+	// so that one may end while the other goes on.
+	looking atomic.Int32
+	// stuck says that something had to be written in a look and wasn't.
+	stuck atomic.Bool
+
+	// Guarded by tls.Conn, which makes one Read at a time.
+	records recordTracker
+	read    int64 // bytes read
+	settled int64 // read, as of the last look that found tls.Conn with nothing left
+}
+
+// newQuietConn returns nil if raw's bytes can't be taken from below it.
 func newQuietConn(raw net.Conn) *quietConn {
-	var sc syscall.Conn
+	var src source
 	switch c := raw.(type) {
 	case *net.TCPConn:
-		sc = c
+		src = newSocket(c)
 	case *net.UnixConn:
-		sc = c
+		src = newSocket(c)
+	case *TLSClient:
+		if c.quiet != nil {
+			src = c
+		}
 	}
-	if sc == nil || !canReadQuietly {
+	if src == nil {
 		return nil
 	}
-	rc, err := sc.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	q := &quietConn{Conn: raw, rc: rc}
-	q.recv, q.send = q.recvNow, q.sendNow
-	return q
+	return &quietConn{Conn: raw, src: src}
 }
 
 // look reads from c, which is the tls.Conn over q, without waiting.
 func (q *quietConn) look(c *tls.Conn, p []byte) (int, error) {
-	q.looking.Store(true)
-	defer q.looking.Store(false)
-	return c.Read(p)
+	q.looking.Add(1)
+	defer q.looking.Add(-1)
+	n, err := c.Read(p)
+	if err == errWouldBlock {
+		q.settled = q.read
+	}
+	return n, err
 }
 
-func (q *quietConn) midRecord() bool { return q.records.mid() }
+// idle spares the way through tls.Conn, which allocates, if that has nothing left and
+// nothing has arrived since.
+func (q *quietConn) idle() bool {
+	return q.settled == q.read && !q.records.mid() && q.src.idle()
+}
+
+func (q *quietConn) midRecord() bool { return q.records.mid() || q.src.midRecord() }
 
 func (q *quietConn) Read(p []byte) (n int, err error) {
-	if q.looking.Load() {
-		n, err = q.readNow(p)
+	if q.looking.Load() > 0 {
+		n, err = q.src.readNow(p)
 	} else {
 		n, err = q.Conn.Read(p)
 	}
+	q.read += int64(n)
 	q.records.feed(p[:n])
 	return n, err
 }
 
 func (q *quietConn) Write(p []byte) (int, error) {
-	if q.looking.Load() {
-		return q.writeNow(p)
+	if q.looking.Load() == 0 {
+		return q.Conn.Write(p)
 	}
-	return q.Conn.Write(p)
+	n, err := q.src.writeNow(p)
+	if err != nil {
+		q.stuck.Store(true)
+	}
+	return n, err
+}
+
+// close closes c, which is the tls.Conn over q. The close_notify is sent if the socket
+// takes it at once.
+func (q *quietConn) close(c *tls.Conn) error {
+	q.looking.Add(1) // for good: nothing waits on a closed connection
+	return c.Close()
 }
 
 // A recordTracker follows the boundaries of TLS records in a stream.
