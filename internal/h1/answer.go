@@ -2,6 +2,7 @@ package h1
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/textproto"
@@ -21,6 +22,11 @@ type source Exchange
 // Read reads from the connection. Only the holder of the reading side calls it.
 func (s *source) Read(p []byte) (int, error) {
 	x := (*Exchange)(s)
+	if x.readErr != nil {
+		// The first one counts. The kernel tells of a reset once, and of an EOF from then
+		// on; and the parser looks ahead without telling what it met.
+		return 0, x.readErr
+	}
 	if x.budget == 0 {
 		return 0, &HeaderLimitError{x.c.opt.maxHeader()}
 	}
@@ -139,14 +145,16 @@ func (x *Exchange) gotHead(resp *http.Response) {
 
 // headError tells the parser's complaints from the connection's.
 func (x *Exchange) headError(err error) error {
-	cut := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 	switch {
-	case x.readErr == nil, x.readErr == io.EOF && !cut:
+	case x.readErr == nil:
 		return &AnswerError{err}
-	case x.readErr == io.EOF:
+	case x.readErr != io.EOF:
+		return x.readErr
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return io.ErrUnexpectedEOF
 	}
-	return x.readErr
+	// What came was cut, and may be no HTTP at all: the text shows it.
+	return &AnswerError{fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err)}
 }
 
 // switchesProtocol reports whether resp hands the connection over (RFC 9110 section 7.8).
