@@ -64,6 +64,7 @@ func (c *Conn) Close() error {
 	if !c.isClosed.CompareAndSwap(false, true) {
 		return c.wrap("close", net.ErrClosed)
 	}
+	close(c.closed) // before anything can be seen of it
 	unread := false
 	c.in.change(func() {
 		unread = len(c.in.buf) > 0
@@ -74,7 +75,6 @@ func (c *Conn) Close() error {
 		c.out.change(func() { c.out.reset = errReset("read") })
 	}
 	c.out.change(func() { c.out.fin, c.out.wgone = true, true })
-	close(c.closed)
 	return nil
 }
 

@@ -3,9 +3,12 @@ package h1
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync"
 )
 
@@ -23,7 +26,8 @@ type Facts struct {
 	BodyBusy bool
 	// Answered says that a byte of an answer arrived, be it an interim one.
 	Answered bool
-	// KeepAlive is the value of the answer's Keep-Alive field, empty if there is none.
+	// KeepAlive is the value of the answer's Keep-Alive fields, joined by commas (RFC 9110
+	// section 5.3), empty if there is none.
 	KeepAlive string
 }
 
@@ -95,14 +99,14 @@ func (x *Exchange) Start(c *Conn, req Request, owner Owner) (*http.Response, err
 	}
 	resp, err := x.answer()
 	if err != nil {
-		return nil, x.abort(x.choose(err))
+		return nil, x.abort(err)
 	}
 	return x.open(resp), nil
 }
 
 // abort ends an exchange that has no answer, and returns why.
 func (x *Exchange) abort(err error) error {
-	x.fail(EndError, err)
+	first := x.fail(EndError, err)
 	x.halt()
 	x.closeBody()
 	x.dropReader()
@@ -110,18 +114,18 @@ func (x *Exchange) abort(err error) error {
 	x.c.end()
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if first && x.writeCameFirst() {
+		return x.writeErr
+	}
 	return x.err
 }
 
-// choose returns the better of two errors. A read that failed because the write had
-// failed tells nothing new, unless an answer had begun.
-func (x *Exchange) choose(read error) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.writeErr != nil && !x.facts.Answered {
-		return x.writeErr
-	}
-	return read
+// writeCameFirst reports whether the write's error tells more than the read's, which
+// may be no more than its consequence: the kernel reports a reset once. It isn't so if
+// an answer had begun, or if the write failed as this side closed. x.mu is held.
+func (x *Exchange) writeCameFirst() bool {
+	return x.writeErr != nil && !x.facts.Answered &&
+		!errors.Is(x.writeErr, net.ErrClosed) && !errors.Is(x.writeErr, io.ErrClosedPipe)
 }
 
 // open hands the answer out.
@@ -137,7 +141,7 @@ func (x *Exchange) open(resp *http.Response) *http.Response {
 	}
 	x.mu.Lock()
 	x.opened = true
-	x.facts.KeepAlive = resp.Header.Get("Keep-Alive")
+	x.facts.KeepAlive = strings.Join(resp.Header["Keep-Alive"], ",")
 	if x.readEnd && !x.writeEnd {
 		resp.Body = x // so that Close can stop the upload
 	}
