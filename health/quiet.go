@@ -30,8 +30,9 @@ type source interface {
 	readNow(p []byte) (int, error)
 	// writeNow sends all of p or fails.
 	writeNow(p []byte) (int, error)
-	// idle reports whether nothing has arrived: no byte, and no end. False is no proof.
-	idle() bool
+	// idle reports whether nothing has arrived: no byte, and no end. False is no proof. An
+	// error is the connection's, which the kernel tells only once.
+	idle() (bool, error)
 	// midRecord reports whether a part of a record was read, at this layer or below.
 	midRecord() bool
 }
@@ -85,8 +86,11 @@ func (q *quietConn) look(c *tls.Conn, p []byte) (int, error) {
 
 // idle spares the way through tls.Conn, which allocates, if that has nothing left and
 // nothing has arrived since.
-func (q *quietConn) idle() bool {
-	return q.settled == q.read && !q.records.mid() && q.src.idle()
+func (q *quietConn) idle() (bool, error) {
+	if q.settled != q.read || q.records.mid() {
+		return false, nil
+	}
+	return q.src.idle()
 }
 
 func (q *quietConn) midRecord() bool { return q.records.mid() || q.src.midRecord() }

@@ -12,7 +12,7 @@ import (
 // because RawConn.Read would wait for a Read that is under way, and heed a read deadline
 // that has passed.
 type socket struct {
-	rc         syscall.RawConn
+	rc               syscall.RawConn
 	recv, send, peek func(fd uintptr) // bound once
 
 	// Arguments and results of recv and of send. tls.Conn makes one Read and one Write at
@@ -36,9 +36,17 @@ func newSocket(c syscall.Conn) source {
 
 func (s *socket) midRecord() bool { return false }
 
-func (s *socket) idle() bool {
+func (s *socket) idle() (bool, error) {
 	err := s.rc.Control(s.peek)
-	return err == nil && wouldBlock(s.rerr)
+	switch {
+	case err != nil:
+		return false, err
+	case s.rerr == nil || cannotPeek(s.rerr):
+		return false, nil
+	case wouldBlock(s.rerr):
+		return true, nil
+	}
+	return false, os.NewSyscallError("recvfrom", s.rerr)
 }
 
 func (s *socket) peekNow(fd uintptr) { s.rn, s.rerr = peek(fd, s.one[:]) }

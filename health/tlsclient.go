@@ -78,7 +78,9 @@ func (c *TLSClient) Look() (Verdict, error) {
 	if c.quiet == nil {
 		return c.probe.Look()
 	}
-	if c.quiet.idle() && !c.quiet.stuck.Load() {
+	if idle, err := c.quiet.idle(); err != nil {
+		return Dead, err
+	} else if idle && !c.quiet.stuck.Load() {
 		return Alive, nil
 	}
 	n, err := c.quiet.look(c.conn, c.one[:])
@@ -156,7 +158,12 @@ func (c *TLSClient) Close() error {
 
 // idle, readNow, writeNow and midRecord make c a source for TLS inside of it.
 
-func (c *TLSClient) idle() bool { return !c.hasKept && c.quiet.idle() }
+func (c *TLSClient) idle() (bool, error) {
+	if c.hasKept {
+		return false, nil
+	}
+	return c.quiet.idle()
+}
 
 func (c *TLSClient) readNow(p []byte) (int, error) {
 	if c.hasKept {
