@@ -50,6 +50,7 @@ func (c *call) run(h *host) (*http.Response, error) {
 		if c.trace != nil && c.trace.GetConn != nil {
 			c.trace.GetConn(h.key.addr)
 		}
+		//lint:ignore SA1019 http.Client's Timeout sets Cancel for transports that it doesn't know
 		g, err := h.acquire(c.req.Context(), c.req.Cancel)
 		if err == errForgotten {
 			return nil, err
@@ -200,6 +201,7 @@ func (c *call) cancelled() bool {
 		return true
 	}
 	select {
+	//lint:ignore SA1019 as in run
 	case <-c.req.Cancel:
 		return true
 	default:

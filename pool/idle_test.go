@@ -56,7 +56,7 @@ func TestIdleLimitIsExact(t *testing.T) {
 				s.wantReused(p)
 				time.Sleep(tt.limit - 1)
 				p.wantOpen()
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				s.wantRenewed()
 			})
 		})
@@ -95,7 +95,7 @@ func TestMaxConnAgeWithJitter(t *testing.T) {
 		p := s.exchange()
 		time.Sleep(9500*time.Millisecond - 1)
 		s.wantReused(p)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		p.wantClosed()
 		s.wantRenewed()
 		if st := s.stats(); st.ClosedBy[ReasonMaxAge] != 1 {

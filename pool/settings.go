@@ -98,10 +98,12 @@ func baseRoute(base *http.Transport) dialer.Route {
 		Connect:         base.DialContext,
 		ConnectTLS:      base.DialTLSContext,
 	}
-	if dial := base.Dial; r.Connect == nil && dial != nil { //nolint:staticcheck // SA1019: deprecated fields are honoured
+	//lint:ignore SA1019 the deprecated forms are honoured, as net/http does
+	if dial := base.Dial; r.Connect == nil && dial != nil {
 		r.Connect = func(_ context.Context, network, addr string) (net.Conn, error) { return dial(network, addr) }
 	}
-	if dial := base.DialTLS; r.ConnectTLS == nil && dial != nil { //nolint:staticcheck // SA1019: as above
+	//lint:ignore SA1019 as above
+	if dial := base.DialTLS; r.ConnectTLS == nil && dial != nil {
 		r.ConnectTLS = func(_ context.Context, network, addr string) (net.Conn, error) { return dial(network, addr) }
 	}
 	return r

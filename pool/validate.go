@@ -20,7 +20,8 @@ func checkConfig(cfg *Config, base *http.Transport) error {
 	if err := checkHosts(cfg); err != nil {
 		return err
 	}
-	if cfg.Dialer != nil && (base.DialContext != nil || base.Dial != nil) { //nolint:staticcheck // SA1019: deprecated fields are honoured
+	//lint:ignore SA1019 the deprecated form is honoured too
+	if cfg.Dialer != nil && (base.DialContext != nil || base.Dial != nil) {
 		return &ConfigError{"Config.Dialer", "Base.DialContext is set too (a clone of http.DefaultTransport has one): set it to nil, or leave Dialer nil"}
 	}
 	if cfg.MaxConnsPerHost > 0 && base.MaxConnsPerHost > 0 && cfg.MaxConnsPerHost != base.MaxConnsPerHost {
