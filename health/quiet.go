@@ -3,6 +3,7 @@ package health
 import (
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"sync/atomic"
 )
@@ -37,9 +38,32 @@ type source interface {
 	midRecord() bool
 }
 
-// A quietConn is the connection below a tls.Conn. In a look its Read and Write do not wait.
-type quietConn struct {
+// A bottom is the connection below a tls.Conn. It knows whether it gave an EOF: tls.Conn
+// takes one for as good as a close_notify, behind which it wouldn't have read.
+type bottom interface {
 	net.Conn
+	ended() bool
+}
+
+// An endConn is a bottom of any kind.
+type endConn struct {
+	net.Conn
+	end atomic.Bool
+}
+
+func (c *endConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err == io.EOF {
+		c.end.Store(true)
+	}
+	return n, err
+}
+
+func (c *endConn) ended() bool { return c.end.Load() }
+
+// A quietConn is a bottom whose Read and Write do not wait in a look.
+type quietConn struct {
+	endConn
 	src source
 
 	// looking counts the looks under way, and closes. A Close runs beside a look at times,
@@ -70,7 +94,7 @@ func newQuietConn(raw net.Conn) *quietConn {
 	if src == nil {
 		return nil
 	}
-	return &quietConn{Conn: raw, src: src}
+	return &quietConn{endConn: endConn{Conn: raw}, src: src}
 }
 
 // look reads from c, which is the tls.Conn over q, without waiting.
@@ -100,6 +124,9 @@ func (q *quietConn) Read(p []byte) (n int, err error) {
 		n, err = q.src.readNow(p)
 	} else {
 		n, err = q.Conn.Read(p)
+	}
+	if err == io.EOF {
+		q.end.Store(true)
 	}
 	q.read += int64(n)
 	q.records.feed(p[:n])

@@ -20,7 +20,8 @@ import (
 type TLSClient struct {
 	conn  *tls.Conn
 	raw   net.Conn
-	quiet *quietConn // the connection below conn; nil if it can't be read without blocking
+	below bottom     // the connection below conn
+	quiet *quietConn // below, too; nil if it can't be read without blocking
 	probe *Probe     // looks at records where quiet can't
 
 	done atomic.Bool // the handshake is complete
@@ -36,15 +37,15 @@ type TLSClient struct {
 // it. The handshake is made by HandshakeContext, or by the first Read or Write.
 func NewTLSClient(raw net.Conn, cfg *tls.Config) *TLSClient {
 	c := &TLSClient{raw: raw}
-	below := raw
 	// A renegotiation is a handshake in the middle of a Read. It can't be done without
 	// blocking, so there Look keeps out of the layer.
 	if cfg == nil || cfg.Renegotiation == tls.RenegotiateNever {
-		if c.quiet = newQuietConn(raw); c.quiet != nil {
-			below = c.quiet
-		}
+		c.quiet = newQuietConn(raw)
 	}
-	c.conn = tls.Client(below, cfg)
+	if c.below = c.quiet; c.quiet == nil {
+		c.below = &endConn{Conn: raw}
+	}
+	c.conn = tls.Client(c.below, cfg)
 	if c.quiet == nil {
 		c.probe = &Probe{}
 		c.probe.bind(tlsOver{c.conn, raw})
@@ -116,6 +117,11 @@ func (c *TLSClient) Read(p []byte) (int, error) {
 	}
 	return c.conn.Read(p)
 }
+
+// Truncated reports whether what Read took for the end was a FIN without a close_notify,
+// which anyone on the way can send. A message that only the connection's end delimits is
+// then to be taken as incomplete (RFC 9112 section 9.8).
+func (c *TLSClient) Truncated() bool { return c.below.ended() }
 
 // Write encrypts and sends p, as tls.Conn's does.
 func (c *TLSClient) Write(p []byte) (int, error) { return c.conn.Write(p) }

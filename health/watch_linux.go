@@ -114,11 +114,12 @@ func fire(token uint64) {
 	w.closed()
 }
 
-// retire ends in if nothing is watched any more.
+// retire is called when the time is over, and ends in if nothing is watched any more.
 func retire(in *instance) bool {
 	watches.mu.Lock()
 	defer watches.mu.Unlock()
 	if len(watches.byToken) > 0 {
+		in.file.SetReadDeadline(time.Time{})
 		return false
 	}
 	if watches.in == in {
