@@ -1,0 +1,311 @@
+package retry_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/connwise/dialer"
+	"example.com/connwise/pool"
+	"example.com/connwise/retry"
+)
+
+// both runs a test on plain and on TLS connections.
+func both(t *testing.T, f func(t *testing.T, secure bool)) {
+	for _, secure := range []bool{false, true} {
+		t.Run(map[bool]string{false: "plain", true: "TLS"}[secure], func(t *testing.T) { f(t, secure) })
+	}
+}
+
+// TestA1_StaleConnection: the server closed a pooled connection. Any method is sent on a
+// new one, and the server sees it once, whole.
+func TestA1_StaleConnection(t *testing.T) {
+	for _, preset := range []func() retry.Policy{retry.Default, retry.NeverTimeouts, retry.Once, retry.SafeOnly, retry.Off} {
+		both(t, func(t *testing.T, secure bool) {
+			for _, how := range []string{thenFIN, thenBare, thenRST} {
+				for _, p := range payloads() {
+					o := newOrigin(t, secure, []string{how})
+					r := newRig(t, quick(preset()), nil, watched)
+					r.wantOK(r.do("GET", o.url(), nil), 0)
+					waitClosed(t, <-r.dials)
+					r.wantOK(r.sendPayload(o.url(), p), 0) // the pool replaces it, nothing failed
+					o.wantSeen(seen{method: "GET"}, p.seen())
+				}
+			}
+		})
+	}
+}
+
+// TestA2_ConnectPhase: refused, DNS, reset and failed handshake are retried for any
+// method, and the server sees the request once, whole.
+func TestA2_ConnectPhase(t *testing.T) {
+	tests := []struct {
+		name  string
+		names []string
+		acts  [][]string
+		stage dialer.Stage
+	}{
+		{"refused", []string{refused}, nil, dialer.StageConnect},
+		{"DNS", []string{noHost}, nil, dialer.StageResolve},
+		{"reset", nil, [][]string{{hsRST}}, dialer.StageTLS},
+		{"closed", nil, [][]string{{hsFIN}}, dialer.StageTLS},
+		{"handshake refused", nil, [][]string{{hsAlert}}, dialer.StageTLS},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, preset := range []func() retry.Policy{retry.Default, retry.NeverTimeouts, retry.Once} {
+				for _, p := range payloads() {
+					o := newOrigin(t, true, tt.acts...)
+					r := newRig(t, quick(preset()), tt.names, nil)
+					res := r.sendPayload(o.url(), p)
+					r.wantOK(res, 1)
+					o.wantSeen(p.seen())
+					if e, ok := errors.AsType[*dialer.Error](errors.Join(res.report.Errors...)); !ok || e.Stage != tt.stage {
+						t.Errorf("absorbed %v, want stage %v", res.report.Errors, tt.stage)
+					}
+				}
+			}
+		})
+	}
+}
+
+// cuts are the ways in which a connection ends behind a request, spelled differently.
+var cuts = []string{cutFIN, cutBare, cutRST, cutHead}
+
+// TestA3_A11_SentAndLost: the server got the whole request and the connection ended
+// without an answer. GET, HEAD and OPTIONS are repeated, the server sees them twice. POST
+// and other writes are seen once, and their caller gets the transport error. However the
+// end is spelled, the decision is the same.
+func TestA3_A11_SentAndLost(t *testing.T) {
+	both(t, func(t *testing.T, secure bool) {
+		for _, cut := range cuts {
+			t.Run(cut, func(t *testing.T) {
+				for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
+					o := newOrigin(t, secure, []string{cut})
+					r := newRig(t, quick(retry.NeverTimeouts()), nil, nil)
+					r.wantOK(r.do(method, o.url(), nil), 1)
+					o.wantSeen(seen{method: method}, seen{method: method})
+				}
+				for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} { // B6
+					o := newOrigin(t, secure, []string{cut})
+					r := newRig(t, quick(retry.NeverTimeouts()), nil, nil)
+					res := r.do(method, o.url(), strings.NewReader("data"), "Idempotency-Key", "strict A3: no opt-in")
+					wantLost(t, res, cut)
+					r.wantRetries(res, 0)
+					o.wantSeen(seen{method: method, body: "data"})
+				}
+			})
+		}
+	})
+}
+
+// wantLost checks for a transport error that says that the request was sent (B9).
+func wantLost(t *testing.T, res result, cut string) {
+	t.Helper()
+	want := pool.PhaseSent
+	if cut == cutHead {
+		want = pool.PhaseResponse
+	}
+	e, ok := errors.AsType[*pool.Error](res.err)
+	if !ok || e.Phase != want {
+		t.Errorf("%s: got %v, want a *pool.Error of phase %v", cut, res.err, want)
+	}
+}
+
+// TestA3_WhileSending: half of the upload was taken, then the connection was reset. It
+// may not be sent again.
+func TestA3_WhileSending(t *testing.T) {
+	both(t, func(t *testing.T, secure bool) {
+		o := newOrigin(t, secure, []string{half})
+		r := newRig(t, quick(retry.NeverTimeouts()), nil, nil)
+		res := r.do("POST", o.url(), bytes.NewReader(make([]byte, 8<<20)))
+		e, ok := errors.AsType[*pool.Error](res.err)
+		if !ok || e.Phase.Unprocessed() {
+			t.Errorf("got %v, want a *pool.Error that may have been processed", res.err)
+		}
+		r.wantRetries(res, 0)
+		o.wantSeen()
+		if n := o.accepted(); n != 1 {
+			t.Errorf("%d connections, want 1", n)
+		}
+	})
+}
+
+// TestA4_Timeouts: under NeverTimeouts neither a limit of the handshake nor one of the
+// answer is retried. Default repeats the former only, Once both, for a GET.
+func TestA4_Timeouts(t *testing.T) {
+	const limit = 50 * time.Millisecond
+	limits := func(_ *rig, cfg *pool.Config) {
+		cfg.Base.TLSHandshakeTimeout = limit
+		cfg.Base.ResponseHeaderTimeout = limit
+	}
+	tests := []struct {
+		name       string
+		policy     retry.Policy
+		open, read int // retries
+	}{
+		{"never-timeouts", retry.NeverTimeouts(), 0, 0},
+		{"default", retry.Default(), 2, 0},
+		{"once", retry.Once(), 1, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			check := func(act string, retries int) {
+				o := newOrigin(t, true, []string{act}, []string{act}, []string{act})
+				r := newRig(t, quick(tt.policy), nil, limits)
+				res := r.do("GET", o.url(), nil)
+				r.wantRetries(res, retries)
+				var ne net.Error
+				if !errors.As(res.err, &ne) || !ne.Timeout() {
+					t.Errorf("%s: got %v, want a timeout", act, res.err)
+				}
+				if n := o.accepted(); n != retries+1 {
+					t.Errorf("%s: %d connections, want %d", act, n, retries+1)
+				}
+			}
+			check(hsSilence, tt.open)
+			check(never, tt.read)
+		})
+	}
+}
+
+// TestA5_Answers: an HTTP answer is returned as it is, 1 attempt. SafeOnly repeats a 429
+// with Retry-After, on the same connection.
+func TestA5_Answers(t *testing.T) {
+	for _, preset := range []func() retry.Policy{retry.Default, retry.NeverTimeouts, retry.Once} {
+		for _, act := range []string{serve500, serve503, serve429} {
+			o := newOrigin(t, true, []string{act})
+			r := newRig(t, quick(preset()), nil, nil)
+			res := r.do("GET", o.url(), nil)
+			if res.err != nil || fmt.Sprint(res.status) != act || res.body != "no" {
+				t.Errorf("got %+v, want status %s", res, act)
+			}
+			r.wantRetries(res, 0)
+			o.wantSeen(seen{method: "GET"})
+		}
+	}
+	o := newOrigin(t, true, []string{serve429, serve429, serve})
+	r := newRig(t, quick(retry.SafeOnly()), nil, nil)
+	r.wantOK(r.do("GET", o.url(), nil), 2)
+	if n := o.accepted(); n != 1 {
+		t.Errorf("A14: %d connections, want 1: the discarded answers leave theirs usable", n)
+	}
+}
+
+// TestA7_WorstCase: three attempts at a refused port take at least 300 ms, and hardly more
+// than 450 ms.
+func TestA7_WorstCase(t *testing.T) {
+	o := newOrigin(t, true)
+	r := newRig(t, retry.NeverTimeouts(), []string{refused, refused, refused}, nil)
+	start := time.Now()
+	res := r.do("POST", o.url(), nil)
+	took := time.Since(start)
+	r.wantRetries(res, 2)
+	if took < 300*time.Millisecond || took > 450*time.Millisecond+time.Second { // a second for a busy machine
+		t.Errorf("took %v, want 300 ms to 450 ms", took)
+	}
+}
+
+// wantRefused checks A8: the error is found exactly as without retries.
+func wantRefused(t *testing.T, err error) {
+	t.Helper()
+	e, ok := errors.AsType[*pool.Error](err)
+	d, isDial := errors.AsType[*dialer.Error](err)
+	_, isURL := errors.AsType[*url.Error](err)
+	_, isOp := errors.AsType[*net.OpError](err)
+	if !errors.Is(err, syscall.ECONNREFUSED) || !ok || !isDial || !isURL || !isOp {
+		t.Errorf("got %v, want ECONNREFUSED in its usual wrapping", err)
+		return
+	}
+	if e.Phase != pool.PhaseDial || d.Stage != dialer.StageConnect {
+		t.Errorf("phase %v, stage %v", e.Phase, d.Stage)
+	}
+}
+
+// TestA8_OriginalError: out of retries, switched off, or not allowed, it's the same error.
+func TestA8_OriginalError(t *testing.T) {
+	o := newOrigin(t, true)
+	for _, p := range []retry.Policy{retry.NeverTimeouts(), retry.Once(), retry.Default(), retry.Off()} {
+		r := newRig(t, quick(p), []string{refused, refused, refused}, nil)
+		wantRefused(t, r.do("POST", o.url(), strings.NewReader("x")).err)
+	}
+	o.wantSeen()
+}
+
+// TestA9_B8_Success: calls that succeed at once make no more connections or attempts, and
+// have nothing to report.
+func TestA9_B8_Success(t *testing.T) {
+	o := newOrigin(t, true)
+	r := newRig(t, retry.Default(), nil, nil)
+	for range 50 {
+		res := r.do("POST", o.url(), strings.NewReader("x"))
+		r.wantOK(res, 0)
+		if res.report.Errors != nil {
+			t.Errorf("reported %v", res.report.Errors)
+		}
+	}
+	if n := o.accepted(); n != 1 || len(o.requests()) != 50 {
+		t.Errorf("%d connections, %d requests; want 1 and 50", n, len(o.requests()))
+	}
+}
+
+// TestA10_EveryRequest: whatever the client's method of sending, the layer covers it.
+func TestA10_EveryRequest(t *testing.T) {
+	ways := []func(c *http.Client, u string) (*http.Response, error){
+		func(c *http.Client, u string) (*http.Response, error) { return c.Get(u) },
+		func(c *http.Client, u string) (*http.Response, error) { return c.Head(u) },
+		func(c *http.Client, u string) (*http.Response, error) { return c.PostForm(u, url.Values{"a": {"1"}}) },
+		func(c *http.Client, u string) (*http.Response, error) {
+			return c.Post(u, "text/plain", strings.NewReader("x"))
+		},
+	}
+	for i, way := range ways {
+		o := newOrigin(t, true)
+		r := newRig(t, quick(retry.NeverTimeouts()), []string{refused, noHost}, nil)
+		resp, err := way(r.Client, o.url())
+		if err != nil {
+			t.Errorf("way %d: %v", i, err)
+			continue
+		}
+		resp.Body.Close()
+		if n := len(o.requests()); n != 1 {
+			t.Errorf("way %d: the server saw %d requests", i, n)
+		}
+	}
+}
+
+// TestA12_UnknownPhase: over a transport that reports no phase, only GET, HEAD and OPTIONS
+// are retried, even when the connection was refused.
+func TestA12_UnknownPhase(t *testing.T) {
+	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE"} {
+		dials := 0
+		base := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			dials++
+			return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+		}}
+		rt := &retry.Transport{Base: base, Policy: quick(retry.NeverTimeouts())}
+		req, err := http.NewRequestWithContext(t.Context(), method, "http://api.test/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rt.RoundTrip(req); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("got %v", err)
+		}
+		want := 1
+		if slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, method) {
+			want = 3
+		}
+		if dials != want {
+			t.Errorf("%s: %d dials, want %d", method, dials, want)
+		}
+	}
+}

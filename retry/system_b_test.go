@@ -1,0 +1,103 @@
+package retry_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/connwise/pool"
+	"example.com/connwise/retry"
+)
+
+// TestB2B6_OptIn: under Once and Default, an Idempotency-Key header or WithIdempotent
+// makes a write repeatable; nothing else does.
+func TestB2B6_OptIn(t *testing.T) {
+	for _, preset := range []func() retry.Policy{retry.Default, retry.Once} {
+		for _, opt := range []string{"none", "header", "call"} {
+			o := newOrigin(t, true, []string{cutFIN})
+			r := newRig(t, quick(preset()), nil, nil)
+			req, err := http.NewRequestWithContext(t.Context(), "PUT", o.url(), strings.NewReader("data"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch opt {
+			case "header":
+				req.Header.Set("Idempotency-Key", "k")
+			case "call":
+				req = req.WithContext(retry.WithIdempotent(req.Context()))
+			}
+			res := r.send(req)
+			put := seen{method: "PUT", body: "data"}
+			if opt == "none" {
+				wantLost(t, res, cutFIN)
+				o.wantSeen(put)
+				continue
+			}
+			r.wantOK(res, 1)
+			o.wantSeen(put, put)
+		}
+	}
+}
+
+// TestB7_WorstCase: a call's worst case is two attempts' budgets plus the interval.
+func TestB7_WorstCase(t *testing.T) {
+	const budget = 200 * time.Millisecond
+	o := newOrigin(t, true, []string{never}, []string{never}, []string{never})
+	r := newRig(t, retry.Once(), nil, func(_ *rig, cfg *pool.Config) { cfg.Base.ResponseHeaderTimeout = budget })
+	start := time.Now()
+	res := r.do("GET", o.url(), nil)
+	took := time.Since(start)
+	r.wantRetries(res, 1)
+	if least, most := 2*budget+100*time.Millisecond, 2*budget+200*time.Millisecond+time.Second; took < least || took > most { // a second for a busy machine
+		t.Errorf("took %v, want %v to %v", took, least, most)
+	}
+}
+
+// TestNothingTwice: many callers, a server that closes connections all the time at any
+// point. What a caller was told has succeeded was executed once, and no write twice.
+func TestNothingTwice(t *testing.T) {
+	const callers, calls = 8, 25
+	var script [][]string
+	for i := range callers * calls {
+		script = append(script, [][]string{
+			{thenFIN}, {serve, thenRST}, {hsRST}, {serve, cutFIN}, {serve, serve, thenBare}, {cutRST}, {hsFIN}, {serve, serve, serve, thenFIN},
+		}[i%8])
+	}
+	o := newOrigin(t, true, script...)
+	r := newRig(t, quick(retry.Default()), nil, nil)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	ok := map[string]bool{}
+	for c := range callers {
+		wg.Go(func() {
+			for i := range calls {
+				key := fmt.Sprintf("%d/%d", c, i)
+				res := r.do("POST", o.url(), strings.NewReader("x"), "X-Key", key)
+				mu.Lock()
+				ok[key] = res.err == nil
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	executed := map[string]int{}
+	for _, s := range o.requests() {
+		executed[s.key]++
+	}
+	good := 0
+	for key, isOK := range ok {
+		if n := executed[key]; n > 1 || isOK && n != 1 {
+			t.Errorf("call %s, ok=%v, was executed %d times", key, isOK, n)
+		}
+		if isOK {
+			good++
+		}
+	}
+	t.Logf("%d of %d calls succeeded, %d connections", good, len(ok), o.accepted())
+	if good < len(ok)/2 {
+		t.Errorf("only %d of %d calls succeeded", good, len(ok))
+	}
+}
