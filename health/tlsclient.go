@@ -42,7 +42,9 @@ func NewTLSClient(raw net.Conn, cfg *tls.Config) *TLSClient {
 	if cfg == nil || cfg.Renegotiation == tls.RenegotiateNever {
 		c.quiet = newQuietConn(raw)
 	}
-	if c.below = c.quiet; c.quiet == nil {
+	if c.quiet != nil {
+		c.below = c.quiet
+	} else {
 		c.below = &endConn{Conn: raw}
 	}
 	c.conn = tls.Client(c.below, cfg)

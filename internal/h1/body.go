@@ -1,6 +1,8 @@
 package h1
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -74,15 +76,31 @@ func (x *Exchange) readWire(p []byte) (int, error) {
 	switch {
 	case err == nil:
 	case err != io.EOF:
-		x.broken = err
+		x.broken = x.bodyError(err)
+		return n, x.broken
 	case x.untilClose && x.failure() != nil:
 		x.broken = x.failure() // it was this side that closed
+		return n, x.broken
+	case x.untilClose && x.c.truncated():
+		x.broken = io.ErrUnexpectedEOF
 		return n, x.broken
 	default:
 		x.endReading()
 		x.over = true
 	}
 	return n, err
+}
+
+// bodyError tells the parser's complaints from the connection's. Of a trailer that was
+// cut the parser tells in words of its own.
+func (x *Exchange) bodyError(err error) error {
+	switch {
+	case x.readErr == nil, errors.Is(err, io.ErrUnexpectedEOF):
+		return err
+	case x.readErr != io.EOF:
+		return x.readErr
+	}
+	return fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err)
 }
 
 // wireReader is the wire for the decoder.

@@ -147,6 +147,13 @@ func (c *Conn) part() error {
 	return c.nc.Close()
 }
 
+// truncated reports whether a TLS layer that can tell met the connection's end without a
+// close_notify.
+func (c *Conn) truncated() bool {
+	t, ok := c.nc.(interface{ Truncated() bool })
+	return ok && t.Truncated()
+}
+
 // begin takes the connection for an exchange.
 func (c *Conn) begin() error {
 	c.mu.Lock()
