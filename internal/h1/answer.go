@@ -28,7 +28,8 @@ func (s *source) Read(p []byte) (int, error) {
 		return 0, x.readErr
 	}
 	if x.budget == 0 {
-		return 0, &HeaderLimitError{x.c.opt.maxHeader()}
+		x.readErr = &HeaderLimitError{x.c.opt.maxHeader()}
+		return 0, x.readErr
 	}
 	if x.budget > 0 {
 		p = p[:min(int64(len(p)), x.budget)]

@@ -100,8 +100,16 @@ func (e *InterimLimitError) Error() string {
 // An AnswerError wraps a parser's complaint about an answer's head.
 type AnswerError struct{ Err error }
 
-// Error returns the cause behind the package's name.
-func (e *AnswerError) Error() string { return "h1: " + e.Err.Error() }
+// Error returns the cause behind the package's name. The parser quotes the peer, who
+// may have sent a very long line; it's cut.
+func (e *AnswerError) Error() string {
+	const most = 300
+	s := e.Err.Error()
+	if len(s) > most {
+		s = s[:most] + "..."
+	}
+	return "h1: " + s
+}
 
 // Unwrap returns the cause.
 func (e *AnswerError) Unwrap() error { return e.Err }
