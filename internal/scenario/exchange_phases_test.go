@@ -18,9 +18,9 @@ import (
 // A reset may come at four points of an upload. People who have to tell them apart by the
 // words of an error can't; these tests use fields only.
 
-const big = 1 << 20
+const mib = 1 << 20
 
-var bigBody = strings.Repeat("0123456789abcdef", big/16)
+var mibBody = strings.Repeat("0123456789abcdef", mib/16)
 
 // stands are where an upload is made: on a fresh connection, or on one that has carried a
 // request.
@@ -96,7 +96,7 @@ func TestAResetBeforeTheFirstByteOfAFreshConnectionIsReportedAsUnsent(t *testing
 			for _, method := range []string{http.MethodPut, http.MethodPost} {
 				var w cable
 				p := w.resetBefore(r, 1)
-				c := newUpload(t, t.Context(), method, p.url, k, bigBody)
+				c := newUpload(t, t.Context(), method, p.url, k, mibBody)
 				err := doer(w.RoundTrip).send(c)
 				e := poolError(t, err)
 				if e.Phase != pool.PhaseUnsent || !e.Phase.Unprocessed() || e.Sent != 0 || e.Reused || p.received() != 0 {
@@ -139,7 +139,7 @@ func TestAResetBeforeTheFirstByteOfAReusedConnectionIsReplacedUnseen(t *testing.
 				p := w.resetBefore(r, 2)
 				do := f.over(w.Transport)
 				warm(t, do, p.url, true)
-				c := newUpload(t, t.Context(), http.MethodPost, p.url, k, bigBody)
+				c := newUpload(t, t.Context(), http.MethodPost, p.url, k, mibBody)
 				if err := do.send(c); err != nil || p.count(c.id) != 1 || w.Stats().Total.Replaced != 1 {
 					t.Errorf("%s by %s: %v; executed %d times, %d replaced", k.name, f.name, err, p.count(c.id), w.Stats().Total.Replaced)
 				}
@@ -151,8 +151,8 @@ func TestAResetBeforeTheFirstByteOfAReusedConnectionIsReplacedUnseen(t *testing.
 // halfway is a request whose body stands at its half until the peer's reset has arrived.
 func (w *cable) halfway(t *testing.T, method, url string) *call {
 	c := newCall(t.Context(), method, url, noBody)
-	reload(c.Request, big, func() io.ReadCloser {
-		return io.NopCloser(io.MultiReader(strings.NewReader(bigBody[:big/2]), &afterReset{w: w}, strings.NewReader(bigBody[big/2:])))
+	reload(c.Request, mib, func() io.ReadCloser {
+		return io.NopCloser(io.MultiReader(strings.NewReader(mibBody[:mib/2]), &afterReset{w: w}, strings.NewReader(mibBody[mib/2:])))
 	})
 	return c
 }
@@ -179,7 +179,7 @@ func TestAResetInTheMiddleOfTheBodySaysHowMuchWasSent(t *testing.T) {
 			c.br = bufio.NewReader(counted)
 			req, err := http.ReadRequest(c.br)
 			if err == nil {
-				_, err = io.CopyN(io.Discard, req.Body, big/2)
+				_, err = io.CopyN(io.Discard, req.Body, mib/2)
 			}
 			if err == nil {
 				got.Store(counted.n)
@@ -215,12 +215,12 @@ func TestAResetAfterTheWholeBodySaysThatAllWasSent(t *testing.T) {
 		})
 		tr := r.pool(pool.Config{})
 		warm(t, tr.RoundTrip, p.url, reused)
-		c := newUpload(t, t.Context(), method, p.url, cargoBytes, bigBody)
+		c := newUpload(t, t.Context(), method, p.url, cargoBytes, mibBody)
 		c.Request = c.WithContext(httptrace.WithClientTrace(c.Context(), &httptrace.ClientTrace{
 			WroteRequest: func(httptrace.WroteRequestInfo) { close(wrote) },
 		}))
 		e := wantAmbiguous(t, doer(tr.RoundTrip).send(c), reused)
-		if e.Phase != pool.PhaseSending && e.Phase != pool.PhaseSent || e.Sent <= big {
+		if e.Phase != pool.PhaseSending && e.Phase != pool.PhaseSent || e.Sent <= mib {
 			t.Errorf("phase %v with %d bytes sent", e.Phase, e.Sent)
 		}
 		if p.count(c.id) != 1 {
@@ -244,7 +244,7 @@ func TestAResetInTheAnswersHeadIsAFailureOfTheAnswer(t *testing.T) {
 		})
 		tr := r.pool(pool.Config{})
 		warm(t, tr.RoundTrip, p.url, reused)
-		c := newUpload(t, t.Context(), method, p.url, cargoBytes, bigBody)
+		c := newUpload(t, t.Context(), method, p.url, cargoBytes, mibBody)
 		c.Request = c.WithContext(httptrace.WithClientTrace(c.Context(), &httptrace.ClientTrace{
 			GotFirstResponseByte: func() { close(seen) },
 		}))
@@ -285,7 +285,7 @@ func TestOnlyAPolicyOrTheCallerMakesAnUploadRepeatable(t *testing.T) {
 					return
 				}
 				if req, err := http.ReadRequest(c.br); err == nil {
-					io.CopyN(io.Discard, req.Body, big/2)
+					io.CopyN(io.Discard, req.Body, mib/2)
 					leaveRST.by(c)
 				}
 			})
@@ -323,7 +323,7 @@ func TestAResetThatHasArrivedCostsNoAttempt(t *testing.T) {
 					t.Fatal("no reset came")
 				}
 			}
-			c := newUpload(t, t.Context(), http.MethodPost, p.url, k, bigBody)
+			c := newUpload(t, t.Context(), http.MethodPost, p.url, k, mibBody)
 			doer(w.RoundTrip).must(t, c)
 			if p.count(c.id) != 1 {
 				t.Errorf("%s: executed %d times", k.name, p.count(c.id))
