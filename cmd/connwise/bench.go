@@ -84,11 +84,8 @@ func runBench(cmd *cobra.Command, o bench.Options, asJSON bool) error {
 	stdout, stderr := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	o.Stderr = stderr
 	progress, done := newProgress(stderr)
-	o.Progress = progress
-	introduced := false
 	o.Progress = func(s bench.Step) {
-		if !introduced {
-			introduced = true
+		if s.Done == 0 { // not before: the options may be refused
 			introduce(introWriter(stdout, stderr, asJSON), o)
 		}
 		progress(s)

@@ -2,19 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"example.com/connwise/bench"
-	"example.com/connwise/pool"
 	"example.com/connwise/retry"
 )
 
@@ -129,168 +125,5 @@ func TestHelpHasExamples(t *testing.T) {
 		if !strings.Contains(got.stdout, "Examples:\n  connwise ") {
 			t.Errorf("%v has no example:\n%s", args, got.stdout)
 		}
-	}
-}
-
-func TestBenchTable(t *testing.T) {
-	got := exec(t.Context(), strings.Fields("bench --scenario steady,idle-race --workers 2 --duration 100ms --rounds 1 --idle-timeout 40ms")...)
-	if got.code != exitOK {
-		t.Fatalf("exit code %d: %s", got.code, got.stderr)
-	}
-	for _, want := range []string{"connwise: ", "net/http: ", "DefaultTransport.Clone()", "scenario", "allocs/req"} {
-		if !strings.Contains(got.stdout, want) {
-			t.Errorf("stdout lacks %q:\n%s", want, got.stdout)
-		}
-	}
-	rows := 0
-	for line := range strings.Lines(got.stdout) {
-		if f := strings.Fields(line); len(f) == 15 && (f[0] == "steady" || f[0] == "idle-race") {
-			rows++
-		}
-	}
-	if rows != 8 {
-		t.Errorf("%d rows, want 8:\n%s", rows, got.stdout)
-	}
-}
-
-func TestBenchJSON(t *testing.T) {
-	got := exec(t.Context(), strings.Fields("bench --scenario steady --proto h1s --clients connwise --workers 2 --requests 20 --json")...)
-	if got.code != exitOK {
-		t.Fatalf("exit code %d: %s", got.code, got.stderr)
-	}
-	var rep bench.Report
-	if err := json.Unmarshal([]byte(got.stdout), &rep); err != nil {
-		t.Fatalf("stdout isn't JSON alone: %v\n%s", err, got.stdout)
-	}
-	if len(rep.Results) != 1 || rep.Results[0].Client != "connwise" || rep.Results[0].Proto != "h1s" || *rep.Results[0].Lost != 0 {
-		t.Errorf("results %+v", rep.Results)
-	}
-}
-
-// TestBenchTargetSaysWhatItSends checks that the owner of the target is told, and
-// without his password.
-func TestBenchTargetSaysWhatItSends(t *testing.T) {
-	target := noStats(t, func(http.ResponseWriter, *http.Request) {})
-	got := exec(t.Context(), "bench", "--target", target, "--scenario", "steady", "--workers", "2", "--requests", "20", "--clients", "net/http")
-	if got.code != exitOK {
-		t.Fatalf("exit code %d: %s", got.code, got.stderr)
-	}
-	if !strings.Contains(got.stdout, "numbered by an X-Request-Id header, to http://me:xxxxx@127.0.0.1") {
-		t.Errorf("stdout doesn't say what is sent:\n%s", got.stdout)
-	}
-	if strings.Contains(got.stdout+got.stderr, "secret") {
-		t.Errorf("the password shows:\n%s", got.stdout)
-	}
-}
-
-// TestBenchInterrupted ends a bench that would take an hour.
-func TestBenchInterrupted(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	seen := make(chan struct{})
-	var once bool
-	target := noStats(t, func(http.ResponseWriter, *http.Request) {
-		if !once { // the first request comes alone
-			once = true
-			close(seen)
-		}
-	})
-	go func() {
-		<-seen
-		cancel()
-	}()
-	got := exec(ctx, "bench", "--target", target, "--workers", "1", "--duration", "1h", "--clients", "net/http")
-	if got.code != exitFailed || !strings.Contains(got.stderr, "interrupted; 0 rows were complete") {
-		t.Errorf("exit code %d, stderr %s", got.code, got.stderr)
-	}
-}
-
-func TestStats(t *testing.T) {
-	stats := pool.Stats{Hosts: []pool.HostStats{
-		{Host: "api.example:443", Scheme: "https", Open: 3, Idle: 2, InUse: 1, IdleLimit: 54 * time.Second, IdleLimitSource: "configured"},
-		{Host: "db.example:80", Scheme: "http", Proxy: "http://proxy:3128", Waiting: 7, IdleLimitSource: "none"},
-	}}
-	source := statsFunc(func() pool.Stats { return stats })
-	srv := httptest.NewServer(pool.StatsHandler(source))
-	defer srv.Close()
-
-	got := exec(t.Context(), "stats", srv.URL)
-	if got.code != exitOK {
-		t.Fatalf("exit code %d: %s", got.code, got.stderr)
-	}
-	for _, want := range []string{"api.example:443", "54s", "configured", "db.example:80 via http://proxy:3128"} {
-		if !strings.Contains(got.stdout, want) {
-			t.Errorf("stdout lacks %q:\n%s", want, got.stdout)
-		}
-	}
-
-	asJSON := exec(t.Context(), "stats", "--json", srv.URL)
-	want, err := json.MarshalIndent(stats, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.TrimSpace(asJSON.stdout) != string(want) {
-		t.Errorf("--json printed\n%s\nwant what was served:\n%s", asJSON.stdout, want)
-	}
-
-	stats.Hosts = []pool.HostStats{}
-	if got := exec(t.Context(), "stats", srv.URL); got.code != exitOK || !strings.Contains(got.stdout, "no hosts in use") {
-		t.Errorf("no hosts: exit code %d, %s%s", got.code, got.stdout, got.stderr)
-	}
-}
-
-// TestStatsPrintsWhatItCan checks that one bad URL doesn't hide the good ones.
-func TestStatsPrintsWhatItCan(t *testing.T) {
-	one := []pool.HostStats{{Host: "api.example:443", Scheme: "https"}}
-	srv := httptest.NewServer(pool.StatsHandler(statsFunc(func() pool.Stats { return pool.Stats{Hosts: one} })))
-	defer srv.Close()
-	got := exec(t.Context(), "stats", noStats(t, http.NotFound), srv.URL)
-	if got.code != exitFailed || !strings.Contains(got.stderr, "404") || !strings.Contains(got.stdout, "api.example:443") {
-		t.Errorf("exit code %d\nstdout %s\nstderr %s", got.code, got.stdout, got.stderr)
-	}
-}
-
-type statsFunc func() pool.Stats
-
-func (f statsFunc) Stats() pool.Stats { return f() }
-
-func TestPolicyTable(t *testing.T) {
-	cell := func(preset, phase, timeout, method string) string {
-		t.Helper()
-		got := exec(t.Context(), "policy", preset)
-		lines := strings.Split(got.stdout, "\n")
-		column := slices.Index(strings.Fields(lines[0]), method)
-		for _, line := range lines[2:] {
-			if f := strings.Fields(line); len(f) > 2 && f[0] == phase && f[1] == timeout {
-				return f[column]
-			}
-		}
-		t.Fatalf("no row %s %s in:\n%s", phase, timeout, got.stdout)
-		return ""
-	}
-	tests := []struct{ preset, phase, timeout, method, want string }{
-		{"default", "unsent", "no", "POST", "yes"},
-		{"default", "sent", "no", "POST", "key"},
-		{"default", "sent", "no", "GET", "yes"},
-		{"never-timeouts", "dial", "yes", "GET", "-"},
-		{"never-timeouts", "sent", "no", "POST", "call"},
-		{"off", "unsent", "no", "GET", "-"},
-	}
-	for _, tt := range tests {
-		if got := cell(tt.preset, tt.phase, tt.timeout, tt.method); got != tt.want {
-			t.Errorf("%s: %s %s after phase %s: %q, want %q", tt.preset, tt.method, tt.timeout, tt.phase, got, tt.want)
-		}
-	}
-}
-
-func TestPolicyJSON(t *testing.T) {
-	got := exec(t.Context(), "policy", "once", "--json")
-	var m matrix
-	if err := json.Unmarshal([]byte(got.stdout), &m); err != nil {
-		t.Fatal(err)
-	}
-	p, _ := retry.Named("once")
-	if m.Policy != "once" || !slices.Equal(m.Rows, retry.Matrix(p)) {
-		t.Errorf("policy %q with %d rows isn't the preset's matrix", m.Policy, len(m.Rows))
 	}
 }

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/connwise/bench"
+)
+
+func TestBenchTable(t *testing.T) {
+	got := exec(t.Context(), strings.Fields("bench --scenario steady,idle-race --workers 2 --duration 100ms --rounds 1 --idle-timeout 40ms")...)
+	if got.code != exitOK {
+		t.Fatalf("exit code %d: %s", got.code, got.stderr)
+	}
+	for _, want := range []string{"connwise: ", "net/http: ", "DefaultTransport.Clone()", "scenario", "allocs/req"} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("stdout lacks %q:\n%s", want, got.stdout)
+		}
+	}
+	rows := 0
+	for line := range strings.Lines(got.stdout) {
+		if f := strings.Fields(line); len(f) == 15 && (f[0] == "steady" || f[0] == "idle-race") {
+			rows++
+		}
+	}
+	if rows != 8 {
+		t.Errorf("%d rows, want 8:\n%s", rows, got.stdout)
+	}
+}
+
+func TestBenchJSON(t *testing.T) {
+	got := exec(t.Context(), strings.Fields("bench --scenario steady --proto h1s --clients connwise --workers 2 --requests 20 --json")...)
+	if got.code != exitOK {
+		t.Fatalf("exit code %d: %s", got.code, got.stderr)
+	}
+	var rep bench.Report
+	if err := json.Unmarshal([]byte(got.stdout), &rep); err != nil {
+		t.Fatalf("stdout isn't JSON alone: %v\n%s", err, got.stdout)
+	}
+	if len(rep.Results) != 1 || rep.Results[0].Client != "connwise" || rep.Results[0].Proto != "h1s" || *rep.Results[0].Lost != 0 {
+		t.Errorf("results %+v", rep.Results)
+	}
+}
+
+// TestBenchTargetSaysWhatItSends checks that the owner of the target is told, and
+// without his password.
+func TestBenchTargetSaysWhatItSends(t *testing.T) {
+	target := noStats(t, func(http.ResponseWriter, *http.Request) {})
+	got := exec(t.Context(), "bench", "--target", target, "--scenario", "steady", "--workers", "2", "--requests", "20", "--clients", "net/http")
+	if got.code != exitOK {
+		t.Fatalf("exit code %d: %s", got.code, got.stderr)
+	}
+	if !strings.Contains(got.stdout, "numbered by an X-Request-Id header, to http://me:xxxxx@127.0.0.1") {
+		t.Errorf("stdout doesn't say what is sent:\n%s", got.stdout)
+	}
+	if strings.Contains(got.stdout+got.stderr, "secret") {
+		t.Errorf("the password shows:\n%s", got.stdout)
+	}
+}
+
+// TestBenchInterrupted ends a bench that would take an hour.
+func TestBenchInterrupted(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	seen := make(chan struct{})
+	var once bool
+	target := noStats(t, func(http.ResponseWriter, *http.Request) {
+		if !once { // the first request comes alone
+			once = true
+			close(seen)
+		}
+	})
+	go func() {
+		<-seen
+		cancel()
+	}()
+	got := exec(ctx, "bench", "--target", target, "--workers", "1", "--duration", "1h", "--clients", "net/http")
+	if got.code != exitFailed || !strings.Contains(got.stderr, "interrupted; 0 rows were complete") {
+		t.Errorf("exit code %d, stderr %s", got.code, got.stderr)
+	}
+}

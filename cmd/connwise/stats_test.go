@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/connwise/pool"
+)
+
+func TestStats(t *testing.T) {
+	stats := pool.Stats{Hosts: []pool.HostStats{
+		{Host: "api.example:443", Scheme: "https", Open: 3, Idle: 2, InUse: 1, IdleLimit: 54 * time.Second, IdleLimitSource: "configured"},
+		{Host: "db.example:80", Scheme: "http", Proxy: "http://proxy:3128", Waiting: 7, IdleLimitSource: "none"},
+	}}
+	source := statsFunc(func() pool.Stats { return stats })
+	srv := httptest.NewServer(pool.StatsHandler(source))
+	defer srv.Close()
+
+	got := exec(t.Context(), "stats", srv.URL)
+	if got.code != exitOK {
+		t.Fatalf("exit code %d: %s", got.code, got.stderr)
+	}
+	for _, want := range []string{"api.example:443", "54s", "configured", "db.example:80 via http://proxy:3128"} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("stdout lacks %q:\n%s", want, got.stdout)
+		}
+	}
+
+	asJSON := exec(t.Context(), "stats", "--json", srv.URL)
+	want, err := json.MarshalIndent(stats, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.TrimSpace(asJSON.stdout) != string(want) {
+		t.Errorf("--json printed\n%s\nwant what was served:\n%s", asJSON.stdout, want)
+	}
+
+	stats.Hosts = []pool.HostStats{}
+	if got := exec(t.Context(), "stats", srv.URL); got.code != exitOK || !strings.Contains(got.stdout, "no hosts in use") {
+		t.Errorf("no hosts: exit code %d, %s%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+// TestStatsPrintsWhatItCan checks that one bad URL doesn't hide the good ones.
+func TestStatsPrintsWhatItCan(t *testing.T) {
+	one := []pool.HostStats{{Host: "api.example:443", Scheme: "https"}}
+	srv := httptest.NewServer(pool.StatsHandler(statsFunc(func() pool.Stats { return pool.Stats{Hosts: one} })))
+	defer srv.Close()
+	got := exec(t.Context(), "stats", noStats(t, http.NotFound), srv.URL)
+	if got.code != exitFailed || !strings.Contains(got.stderr, "404") || !strings.Contains(got.stdout, "api.example:443") {
+		t.Errorf("exit code %d\nstdout %s\nstderr %s", got.code, got.stdout, got.stderr)
+	}
+}
+
+type statsFunc func() pool.Stats
+
+func (f statsFunc) Stats() pool.Stats { return f() }
