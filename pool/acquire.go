@@ -72,29 +72,37 @@ func (h *host) retireStale(c *conn, reason CloseReason) {
 	h.retire(c, reason)
 }
 
-// take takes an idle connection or waits for one.
+// take takes the newest idle connection that judge lets pass, or waits for one.
 func (h *host) take(ctx context.Context, cancel <-chan struct{}, w **waiter) (c *conn, fromIdle bool, err error) {
-	now := time.Now()
-	h.mu.Lock()
-	if h.gone {
+	for {
+		now := time.Now()
+		h.mu.Lock()
+		if h.gone {
+			h.mu.Unlock()
+			return nil, false, errForgotten
+		}
+		if *w == nil && h.t.closing() {
+			h.mu.Unlock()
+			return nil, false, &Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed}
+		}
+		c := h.popIdleLocked()
+		if c == nil {
+			err := h.enqueueLocked(ctx, w, now)
+			h.mu.Unlock()
+			if err != nil {
+				return nil, false, err
+			}
+			c, err = h.wait(ctx, cancel, *w)
+			return c, false, err
+		}
+		h.usedAt = now
+		reason, ok := judge(c.candidate(now))
 		h.mu.Unlock()
-		return nil, false, errForgotten
+		if ok {
+			return c, true, nil
+		}
+		h.retire(c, reason)
 	}
-	if *w == nil && h.t.closing() {
-		h.mu.Unlock()
-		return nil, false, &Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed}
-	}
-	c, dead := h.takeIdleLocked(now)
-	if c == nil {
-		err = h.enqueueLocked(ctx, w, now)
-	}
-	h.mu.Unlock()
-	closeAll(dead)
-	if c != nil || err != nil {
-		return c, true, err
-	}
-	c, err = h.wait(ctx, cancel, *w)
-	return c, false, err
 }
 
 // enqueueLocked queues *w, which it makes if this is the request's first wait. One that

@@ -36,7 +36,7 @@ func (h *host) dialMissingLocked() {
 			w.dialled = true
 			ctx, w.gate = detach(w.ctx)
 		}
-		go h.dial(ctx, c)
+		h.t.dials.Go(func() { h.dial(ctx, c) })
 	}
 }
 

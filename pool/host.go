@@ -42,24 +42,18 @@ func (h *host) inUseLocked() int { return len(h.conns) - h.dialing - len(h.idle)
 
 func (h *host) emptyLocked() bool { return len(h.conns) == 0 && h.queue.len() == 0 }
 
-// takeIdleLocked takes the newest idle connection that may be used. Those that may not
-// are retired on the way and returned for closing.
-func (h *host) takeIdleLocked(now time.Time) (c *conn, dead []*conn) {
-	for n := len(h.idle); n > 0; n = len(h.idle) {
-		c := h.idle[n-1]
-		h.idle[n-1] = nil
-		h.idle = h.idle[:n-1]
-		h.t.idle.Add(-1)
-		if reason, ok := judge(c.candidate(now)); !ok {
-			h.forgetConnLocked(c, reason)
-			dead = append(dead, c)
-			continue
-		}
-		c.state = connInUse
-		h.usedAt = now
-		return c, dead
+// popIdleLocked takes the newest idle connection, nil if there is none.
+func (h *host) popIdleLocked() *conn {
+	n := len(h.idle)
+	if n == 0 {
+		return nil
 	}
-	return nil, dead
+	c := h.idle[n-1]
+	h.idle[n-1] = nil
+	h.idle = h.idle[:n-1]
+	h.t.idle.Add(-1)
+	c.state = connInUse
+	return c
 }
 
 // put takes back a connection on which another request may be sent: to the oldest
@@ -93,30 +87,29 @@ func (h *host) offer(c *conn, now time.Time) {
 	c.state = connIdle
 	h.idle = append(h.idle, c)
 	h.t.idle.Add(1)
-	var dead *conn
+	var surplus *conn
 	if limit := h.cfg.MaxIdlePerHost; limit > 0 && len(h.idle) > limit {
-		dead = h.idle[0]
-		h.removeIdleLocked(dead)
-		h.forgetConnLocked(dead, ReasonIdleCap)
+		surplus = h.idle[0]
+		h.removeIdleLocked(surplus)
 	}
 	due := c.expires()
 	h.mu.Unlock()
-	if dead != nil {
-		dead.close()
+	if surplus != nil {
+		h.retire(surplus, ReasonIdleCap)
 	}
 	h.t.keepIdleBound()
 	h.t.sweepBy(due)
 }
 
-// retire gives up a connection that the caller holds. Its slot is free at once, for a
-// waiter's dial; the connection is closed afterwards.
+// retire closes a connection that the caller holds, and then gives its slot to a
+// waiter's dial: the peer never sees more connections than the limit.
 func (h *host) retire(c *conn, reason CloseReason) {
+	c.close()
 	h.mu.Lock()
 	h.forgetConnLocked(c, reason)
 	h.dialMissingLocked()
 	empty := h.emptyLocked()
 	h.mu.Unlock()
-	c.close()
 	if empty {
 		h.t.sweepForgotten()
 	}
@@ -125,26 +118,30 @@ func (h *host) retire(c *conn, reason CloseReason) {
 // dropIdle retires c if it is idle. Otherwise its holder will.
 func (h *host) dropIdle(c *conn, reason CloseReason) {
 	h.mu.Lock()
-	if c.state != connIdle {
-		h.mu.Unlock()
-		return
+	idle := c.state == connIdle
+	if idle {
+		h.removeIdleLocked(c)
 	}
-	h.removeIdleLocked(c)
-	h.forgetConnLocked(c, reason)
 	h.mu.Unlock()
-	c.close()
+	if idle {
+		h.retire(c, reason)
+	}
 }
 
 // dropIdleIf retires the idle connections for which drop gives a reason. It returns
 // the earliest time at which one of the others expires, zero if none does.
 func (h *host) dropIdleIf(drop func(*conn) (CloseReason, bool)) (next time.Time) {
-	var dead []*conn
+	type dropped struct {
+		c      *conn
+		reason CloseReason
+	}
+	var dead []dropped
 	h.mu.Lock()
 	h.idle = slices.DeleteFunc(h.idle, func(c *conn) bool {
 		if reason, yes := drop(c); yes {
 			h.t.idle.Add(-1)
-			h.forgetConnLocked(c, reason)
-			dead = append(dead, c)
+			c.state = connInUse
+			dead = append(dead, dropped{c, reason})
 			return true
 		}
 		if at := c.expires(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
@@ -153,22 +150,27 @@ func (h *host) dropIdleIf(drop func(*conn) (CloseReason, bool)) (next time.Time)
 		return false
 	})
 	h.mu.Unlock()
-	closeAll(dead)
+	for _, d := range dead {
+		h.retire(d.c, d.reason)
+	}
 	return next
 }
 
+// removeIdleLocked takes c out of the idle stack: the caller holds it now.
 func (h *host) removeIdleLocked(c *conn) {
 	// From the end: what is looked for is mostly young.
 	for i := len(h.idle) - 1; i >= 0; i-- {
 		if h.idle[i] == c {
 			h.idle = slices.Delete(h.idle, i, i+1)
 			h.t.idle.Add(-1)
+			c.state = connInUse
 			return
 		}
 	}
 }
 
-// forgetConnLocked takes an opened connection out of the books. It is no longer idle.
+// forgetConnLocked takes an opened connection, which is closed and not idle any more,
+// out of the books.
 func (h *host) forgetConnLocked(c *conn, reason CloseReason) {
 	if c.state == connGone {
 		panic("pool: connection retired twice")
@@ -181,10 +183,4 @@ func (h *host) forgetConnLocked(c *conn, reason CloseReason) {
 	}
 	h.tot.ClosedBy[reason]++
 	h.t.noteQuietLocked(h)
-}
-
-func closeAll(conns []*conn) {
-	for _, c := range conns {
-		c.close()
-	}
 }

@@ -98,6 +98,7 @@ func (t *Transport) Close() error {
 	for _, h := range t.allHosts() {
 		h.end()
 	}
+	t.dials.Wait() // they have been cancelled, and don't wait for anybody
 	return nil
 }
 

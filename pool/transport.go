@@ -15,9 +15,10 @@ import (
 type Transport struct {
 	set *settings
 
-	// ctx ends with Close; dials hang on it.
+	// ctx ends with Close, and the dials with it; Close waits for them.
 	ctx    context.Context
 	cancel context.CancelFunc
+	dials  sync.WaitGroup
 	state  atomic.Int32  // lifecycle state, only ever raised
 	quiet  chan struct{} // a host has come to rest; Shutdown looks again
 
