@@ -45,6 +45,7 @@ func eachUpload(t *testing.T, test func(t *testing.T, r *rig, method string, reu
 type cable struct {
 	*pool.Transport
 	sockets
+	later script // for resetBefore's further connections; nil: they are served
 }
 
 // prelude says whether c is to be played out: the fresh connection, or behind one request.
@@ -72,7 +73,9 @@ func warm(t *testing.T, do doer, url string, reused bool) {
 // first byte of the nth request: after the pool's look.
 func (w *cable) resetBefore(r *rig, nth int64) *rawPeer {
 	p := r.peer(func(c *peerConn) {
-		if prelude(c, nth > 1) {
+		if c.num > 0 && w.later != nil {
+			w.later(c)
+		} else if prelude(c, nth > 1) {
 			<-c.peer.gate
 			leaveRST.by(c)
 		}
