@@ -45,7 +45,7 @@ func benchRoundTrip(b *testing.B, c Client, q proto, callers int) {
 	}
 	cs := make([]*caller, callers)
 	for i := range cs {
-		cs[i] = &caller{rig: r}
+		cs[i] = r.caller()
 	}
 	split(b.Context(), cs, 2*callers) // opens the connections and makes the requests
 
@@ -59,7 +59,7 @@ func benchRoundTrip(b *testing.B, c Client, q proto, callers int) {
 	if haveCPU {
 		b.ReportMetric(used.Seconds()*1e6/float64(b.N), "cpu-us/op")
 	}
-	if err := closeClient(r.rt); err != nil {
+	if err := r.closeClients(); err != nil {
 		b.Error(err)
 	}
 	checkRound(b, r)

@@ -16,6 +16,7 @@ import (
 // A caller makes calls one after the other.
 type caller struct {
 	rig *rig
+	rt  http.RoundTripper
 	get *http.Request // used again for each GET; nil: make one
 }
 
@@ -43,7 +44,7 @@ func (c *caller) call(ctx context.Context, method string) {
 
 // roundTrip makes the call and reads the answer to its end.
 func (c *caller) roundTrip(ctx context.Context, method, id string) (status int, err error) {
-	resp, err := c.rig.rt.RoundTrip(c.request(ctx, method, id))
+	resp, err := c.rt.RoundTrip(c.request(ctx, method, id))
 	if err != nil {
 		return 0, err
 	}

@@ -12,10 +12,11 @@ import (
 	"example.com/connwise/retry"
 )
 
-// A Client makes the RoundTrippers of one column's name. Each round uses a new one.
+// A Client makes the RoundTrippers that are compared. Each round uses a new one, and
+// idle-race one for each caller.
 type Client struct {
-	// Name is the row's name, Note one sentence on how the client is configured,
-	// which is printed above the table.
+	// Name is shown in the rows. Note says in a sentence how the client is configured;
+	// it is printed above the table.
 	Name string
 	Note string
 	// New makes a RoundTripper for the given circumstances. When the round is over,

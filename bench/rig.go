@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,7 +20,9 @@ const maxFailedIDs = 1 << 20
 
 // A rig is one client in one round: it makes the calls and keeps what came of them.
 type rig struct {
-	rt          http.RoundTripper
+	rt          http.RoundTripper // that most callers share
+	build       func() (http.RoundTripper, error)
+	clients     []http.RoundTripper // to close
 	url         *url.URL
 	peer        *peer.Remote // nil with a target
 	callers     int
@@ -45,6 +48,24 @@ func newHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(100, int64(time.Minute), 3) // nanoseconds
 }
 
+// newClient makes a client, which closeClients will close. It isn't for
+// concurrent use.
+func (r *rig) newClient() (http.RoundTripper, error) {
+	rt, err := r.build()
+	if err == nil {
+		r.clients = append(r.clients, rt)
+	}
+	return rt, err
+}
+
+func (r *rig) closeClients() error {
+	var errs []error
+	for _, rt := range r.clients {
+		errs = append(errs, closeClient(rt))
+	}
+	return errors.Join(errs...)
+}
+
 // more reports whether n requests more may be made, and takes them from the limit.
 func (r *rig) more(ctx context.Context, n int) bool {
 	if ctx.Err() != nil || !time.Now().Before(r.end) {
@@ -65,11 +86,13 @@ func (r *rig) measure(f func()) {
 	r.used.requests = r.ids.total() - before
 }
 
+func (r *rig) caller() *caller { return &caller{rig: r, rt: r.rt} }
+
 // each runs f for every caller at the same time and waits for all.
 func (r *rig) each(f func(*caller)) {
 	var wg sync.WaitGroup
 	for range r.callers {
-		wg.Go(func() { f(&caller{rig: r}) })
+		wg.Go(func() { f(r.caller()) })
 	}
 	wg.Wait()
 }
@@ -80,7 +103,7 @@ func (r *rig) wave(ctx context.Context, n int, method string) {
 	start := make(chan struct{})
 	for range n {
 		wg.Go(func() {
-			c := caller{rig: r}
+			c := r.caller()
 			<-start
 			c.call(ctx, method)
 		})

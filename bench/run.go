@@ -75,8 +75,7 @@ func (l *lab) knock(ctx context.Context) error {
 	setup := Setup{Callers: 1}
 	r := &rig{rt: setup.Transport(), url: l.target}
 	defer r.cool()
-	c := caller{rig: r}
-	if _, err := c.roundTrip(ctx, http.MethodGet, "1"); err != nil {
+	if _, err := r.caller().roundTrip(ctx, http.MethodGet, "1"); err != nil {
 		return fmt.Errorf("bench: target %s: %w", l.target.Redacted(), err)
 	}
 	return nil
@@ -137,7 +136,7 @@ func (l *lab) round(ctx context.Context, s scenario, q proto, c Client, t *tally
 	limited, cancel := context.WithTimeout(ctx, r.length+hangLimit)
 	defer cancel()
 	err = s.run(limited, r)
-	if cerr := closeClient(r.rt); err == nil {
+	if cerr := r.closeClients(); err == nil {
 		err = cerr
 	}
 	rep, cerr := r.closePeer()
@@ -176,7 +175,8 @@ func (l *lab) newRig(s scenario, q proto, c Client) (*rig, error) {
 			setup.Roots = l.child.Roots()
 		}
 	}
-	r.rt, err = c.New(setup)
+	r.build = func() (http.RoundTripper, error) { return c.New(setup) }
+	r.rt, err = r.newClient()
 	return r, err
 }
 

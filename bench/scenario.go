@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"example.com/connwise/internal/peer"
@@ -50,7 +51,7 @@ var scenarios = []scenario{
 	},
 	{
 		name:  "idle-race",
-		about: "waves of POSTs after pauses of 0.9 to 1.1 of the peer's idle timeout",
+		about: "POSTs with pauses of 0.9 to 1.1 of the peer's idle timeout, each caller on a client of its own",
 		faults: func(p *plan) peer.Faults {
 			return peer.Faults{BodySize: smallBody, IdleTimeout: p.IdleTimeout}
 		},
@@ -129,14 +130,30 @@ func burst(ctx context.Context, r *rig) error {
 	return nil
 }
 
-// idleRace sends waves. All callers pause for the same time, so that each of them
-// finds its connection at that idle age.
+// idleRace gives each caller a client of its own, as if each were a service with
+// little to do. With one client for all, the connection that went idle last would
+// serve all of them, and none would grow old.
 func idleRace(ctx context.Context, r *rig) error {
-	r.measure(func() {
-		for n := 0; r.more(ctx, r.callers); n++ {
-			r.wave(ctx, r.callers, http.MethodPost)
-			sleep(ctx, pace(n, r.idleTimeout))
+	cs := make([]*caller, r.callers)
+	for i := range cs {
+		rt, err := r.newClient()
+		if err != nil {
+			return err
 		}
+		cs[i] = &caller{rig: r, rt: rt}
+	}
+	r.measure(func() {
+		var wg sync.WaitGroup
+		for i, c := range cs {
+			wg.Go(func() {
+				sleep(ctx, r.idleTimeout*time.Duration(i)/time.Duration(len(cs))) // not all in step
+				for n := i; r.more(ctx, 1); n += len(cs) {
+					c.call(ctx, http.MethodPost)
+					sleep(ctx, pace(n, r.idleTimeout))
+				}
+			})
+		}
+		wg.Wait()
 	})
 	return nil
 }
