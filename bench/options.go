@@ -33,7 +33,8 @@ type Options struct {
 	// take a little longer, as a wave that has begun is ended.
 	Duration time.Duration
 	// Requests bounds the requests of each row; its rounds share it, and a wave that
-	// has begun is ended. Zero: Duration alone is the bound.
+	// has begun is ended. The two with which each caller of steady warms up come on
+	// top. Zero: Duration alone is the bound.
 	Requests int
 	// Rounds is how often the clients take turns in each row. Zero: 2.
 	Rounds int
