@@ -29,7 +29,7 @@ func (d *Dialer) resolve(ctx context.Context, network, addr string) ([]string, e
 	defer cancel()
 	ips, err := d.lookup(inner, host)
 	if err != nil {
-		return nil, because(ctx, inner, asDNSError(host, err))
+		return nil, asDNSError(host, because(ctx, inner, err))
 	}
 	if ips = order(ips, network); len(ips) == 0 {
 		return nil, &net.DNSError{Err: "no suitable address", Name: host, IsNotFound: true}

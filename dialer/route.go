@@ -65,7 +65,8 @@ type Link struct {
 
 // Dial opens the way that r describes. Its error is always an *Error; when ctx has ended,
 // errors.Is finds ctx's error and its cause. Dial blocks until ctx or the limits end,
-// whatever the hooks do, and leaves no connection behind when it fails.
+// whatever r's functions do; only Control and the functions of a tls.Config have to return.
+// It leaves no connection behind when it fails.
 func (d *Dialer) Dial(ctx context.Context, r Route) (*Link, error) {
 	if r.Proxy != nil && proxyPorts[r.Proxy.Scheme] == "" {
 		err := fmt.Errorf("the proxy's scheme %q is not supported", r.Proxy.Scheme)
@@ -102,8 +103,7 @@ func (d *Dialer) direct(ctx context.Context, r *Route, l *Link) error {
 // proxied reaches the proxy, and then the origin through it.
 func (d *Dialer) proxied(ctx context.Context, r *Route, l *Link) error {
 	if err := d.reach(ctx, r, l); err != nil {
-		var e *Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*Error](err); ok {
 			e.Err = &net.OpError{Op: "proxyconnect", Net: "tcp", Err: e.Err}
 		}
 		return err

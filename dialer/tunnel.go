@@ -67,10 +67,8 @@ func connectBy(ctx context.Context, c net.Conn, r *Route) (net.Conn, error) {
 		}
 		return nil, err
 	}
-	if r.OnProxyResponse != nil {
-		if err := r.OnProxyResponse(ctx, r.Proxy, req, res); err != nil {
-			return nil, err
-		}
+	if err := onAnswer(ctx, r, req, res); err != nil {
+		return nil, err
 	}
 	// RFC 9110 section 9.3.6: any 2xx switches to a tunnel, and its Content-Length and
 	// Transfer-Encoding mean nothing.
@@ -79,6 +77,17 @@ func connectBy(ctx context.Context, c net.Conn, r *Route) (net.Conn, error) {
 	}
 	lr.N = bodyOverhead
 	return nil, refusal(c, res)
+}
+
+// onAnswer calls the caller's function, which may read the answer's body.
+func onAnswer(ctx context.Context, r *Route, req *http.Request, res *http.Response) error {
+	if r.OnProxyResponse == nil {
+		return nil
+	}
+	_, err := await(ctx, func() (struct{}, error) {
+		return struct{}{}, r.OnProxyResponse(ctx, r.Proxy, req, res)
+	}, nil)
+	return err
 }
 
 // readAnswer reads the final answer to CONNECT.

@@ -1,0 +1,87 @@
+package dialer
+
+import (
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// clientSockets counts this process's sockets that are connected to the first stop of r.
+// The peers of these tests are in the process too, but their ends have other ports.
+func clientSockets(t *testing.T, r Route) (n int) {
+	t.Helper()
+	addr := r.Addr
+	if r.Proxy != nil {
+		addr = r.Proxy.Host
+	}
+	port, err := strconv.Atoi(portOf(t, addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		fd, err := strconv.Atoi(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sa, err := syscall.Getpeername(fd)
+		if in4, ok := sa.(*syscall.SockaddrInet4); err == nil && ok && in4.Port == port {
+			n++
+		}
+	}
+	return n
+}
+
+// The count has to see a socket that is there.
+func TestClientSockets(t *testing.T) {
+	p := newPeer(t, echo)
+	c, err := net.Dial("tcp", p.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := clientSockets(t, Route{Addr: p.addr}); n != 1 {
+		t.Errorf("%d sockets are counted, want 1", n)
+	}
+	c.Close()
+	if n := clientSockets(t, Route{Addr: p.addr}); n != 0 {
+		t.Errorf("%d sockets are counted, want 0", n)
+	}
+}
+
+// However a dial fails, its socket is closed when Dial returns.
+func TestFailuresLeaveNoSocket(t *testing.T) {
+	socks := &socksServer{reply: 5, asked: make(chan string, 1000)}
+	hangUp := func(c net.Conn) { c.Close() }
+	mute := newPeer(t, func(c net.Conn) { c.Read(make([]byte, 1<<20)) })
+	tests := map[string]Route{
+		"SOCKS5 refusal":  {Addr: "origin.test:80", Proxy: proxyURL(t, "socks5://"+newPeer(t, socks.serve).addr)},
+		"CONNECT refusal": {Addr: "origin.test:80", Proxy: proxyURL(t, "http://"+newPeer(t, answering("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")).addr)},
+		"proxy hangs up":  {Addr: "origin.test:80", Proxy: proxyURL(t, "http://"+newPeer(t, hangUp).addr)},
+		"server hangs up": {Addr: newPeer(t, hangUp).addr, TLS: clientTLS(t)},
+		"silent server":   {Addr: mute.addr, TLS: clientTLS(t)},
+		"silent proxy":    {Addr: "origin.test:80", Proxy: proxyURL(t, "socks5://"+mute.addr)},
+	}
+	for name, r := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := &Dialer{TLSTimeout: 5 * time.Millisecond, ProxyTimeout: 5 * time.Millisecond}
+			if r.Proxy != nil && name != "silent proxy" {
+				d.ProxyTimeout = patience
+			}
+			before := clientSockets(t, r)
+			for range 100 {
+				if _, err := d.Dial(t.Context(), r); err == nil {
+					t.Fatal("the dial succeeds")
+				}
+			}
+			if got := clientSockets(t, r); got > before {
+				t.Errorf("%d sockets are left", got-before)
+			}
+		})
+	}
+}
