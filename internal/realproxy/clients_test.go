@@ -55,8 +55,6 @@ func (c *connwise) transport(t *testing.T) http.RoundTripper {
 
 func (c *connwise) dials() uint64 { return c.sum(func(t pool.Totals) uint64 { return t.Dials }) }
 
-func (c *connwise) reused() uint64 { return c.sum(func(t pool.Totals) uint64 { return t.Reused }) }
-
 func (c *connwise) sum(counter func(pool.Totals) uint64) (n uint64) {
 	for _, p := range c.pools {
 		n += counter(p.Stats().Total)

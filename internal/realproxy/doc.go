@@ -19,7 +19,9 @@
 //   - idle_test.go: POSTs paced at the proxy's idle timeout. Configured with that timeout,
 //     none fails, and connections are reused where the gap is below the idle limit that
 //     follows from it (at the timeout itself, not reusing them is what helps). Not told
-//     any timeout, none fails on a connection that the proxy closed before.
+//     any timeout, none fails on a connection that the proxy closed before. Where
+//     connections are reused, a failure about which the machine itself stood still for a
+//     while is logged only (stall_test.go).
 //   - reload_test.go: the proxy reloads under load. No GET fails. A POST that crosses a
 //     close can fail, since nobody can tell whether it was executed; its error says so
 //     (pool.PhaseSending, PhaseSent or PhaseResponse), and none is executed twice.

@@ -31,9 +31,10 @@ type record struct {
 // An attempt is one RoundTrip of a client. err is nil if the answer came whole, was a 200
 // and the right one.
 type attempt struct {
-	id     uint64
-	method string
-	err    error
+	id         uint64
+	method     string
+	begin, end time.Time
+	err        error
 }
 
 func (rec *record) add(a attempt) {
@@ -58,8 +59,9 @@ func (rec *record) failures() []attempt {
 // send makes one request with an id of its own and reads the answer. It blocks until then,
 // requestTime at most.
 func (r *rig) send(rt http.RoundTripper, method string, rec *record) error {
-	a := attempt{id: r.ids.Add(1), method: method}
+	a := attempt{id: r.ids.Add(1), method: method, begin: time.Now()}
 	a.err = exchange(rt, method, r.url, strconv.FormatUint(a.id, 10))
+	a.end = time.Now()
 	rec.add(a)
 	return a.err
 }
