@@ -73,7 +73,9 @@ func TestIdleRaceFailsNoPOST(t *testing.T) {
 }
 
 // total sums a counter of a connwise fleet.
-func (f fleet) total(counter func(pool.Totals) uint64) uint64 { return f.client.(*connwise).sum(counter) }
+func (f fleet) total(counter func(pool.Totals) uint64) uint64 {
+	return f.client.(*connwise).sum(counter)
+}
 
 func reused(t pool.Totals) uint64      { return t.Reused }
 func foundClosed(t pool.Totals) uint64 { return t.ClosedBy[pool.ReasonPeerClosed] }
