@@ -1,8 +1,6 @@
 package retry
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -42,31 +40,15 @@ func fits(req *http.Request, d time.Duration) bool {
 	return !ok || time.Until(deadline) > d
 }
 
-// wait returns nil when done is ready, or what ended the request before.
+// wait returns nil when done is ready, or what ended the request before. Both may be
+// ready: nothing is sent for a request that has ended.
 func wait[T any](req *http.Request, done <-chan T) error {
-	ctx := req.Context()
 	select {
 	case <-done:
-	case <-ctx.Done():
+	case <-req.Context().Done():
 	case <-cancelled(req):
 	}
-	// Both may be ready: nothing is sent for a request that has ended.
-	if err := ctx.Err(); err != nil {
-		return withCause(ctx)
-	}
-	if ended(req) {
-		return context.Canceled
-	}
-	return nil
-}
-
-// withCause returns the context's error. With a cause of the caller's own, both are found.
-func withCause(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if cause == err {
-		return err
-	}
-	return fmt.Errorf("%w: %w", err, cause)
+	return over(req)
 }
 
 // discard reads an answer to its end, if that is near, and closes it.

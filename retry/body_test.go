@@ -135,6 +135,16 @@ func TestA6_Rewound(t *testing.T) {
 	}
 }
 
+// TestOffLeavesTheBodyAlone: without retries nothing is rewound, so nothing is lent.
+func TestOffLeavesTheBodyAlone(t *testing.T) {
+	base := newScript(t, failed(pool.PhaseDial))
+	req := newRequest(t, "POST", newTape("data"))
+	(&Transport{Base: base, Policy: Off()}).RoundTrip(req)
+	if base.sent[0].req != req {
+		t.Error("the attempt is not the caller's request")
+	}
+}
+
 // TestA6_File: the usual upload, an open file.
 func TestA6_File(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "upload")

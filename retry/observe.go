@@ -1,7 +1,9 @@
 package retry
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -11,7 +13,7 @@ import (
 
 // observe collects the facts of an attempt. err is Base's; resp counts when err is nil.
 func observe(req *http.Request, resp *http.Response, err error) Outcome {
-	o := Outcome{Method: req.Method, Opted: optIn(req), Ended: ended(req)}
+	o := Outcome{Method: req.Method, Opted: optIn(req), Ended: over(req) != nil}
 	if err == nil {
 		o.Phase = pool.PhaseResponse
 		o.Status = resp.StatusCode
@@ -50,20 +52,25 @@ func timedOut(err error) bool {
 	return ok && t.Timeout()
 }
 
-// ended reports whether the request's time is over. The clock is asked too, because an
-// I/O deadline that was set from the context's may fire a moment before the context ends.
-func ended(req *http.Request) bool {
+// over returns what ended the request's time, or nil. The clock is asked too, because an
+// I/O deadline that was taken from the context may fire a moment before the context ends.
+func over(req *http.Request) error {
 	ctx := req.Context()
-	if ctx.Err() != nil {
-		return true
+	if err := ctx.Err(); err != nil {
+		if cause := context.Cause(ctx); cause != err {
+			return fmt.Errorf("%w: %w", err, cause) // a cause of the caller's own: both are found
+		}
+		return err
 	}
 	select {
 	case <-cancelled(req):
-		return true
+		return context.Canceled
 	default:
 	}
-	deadline, ok := ctx.Deadline()
-	return ok && !time.Now().Before(deadline)
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
 }
 
 // cancelled returns the channel that http.Request had for cancellation before contexts.

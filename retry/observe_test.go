@@ -100,6 +100,7 @@ func TestObserve(t *testing.T) {
 	past, cancelPast := context.WithDeadline(t.Context(), time.Now().Add(-time.Hour))
 	defer cancelPast()
 	req := newRequest(t, "PUT", nil)
+	late := lateContext{t.Context()}
 	closedChannel := make(chan struct{})
 	close(closedChannel)
 	oldStyle := newRequest(t, "PUT", nil)
@@ -127,6 +128,7 @@ func TestObserve(t *testing.T) {
 		{"no capacity in time", req, &pool.Error{Phase: pool.PhaseWait, Err: pool.ErrWaitTimeout}, Outcome{Phase: pool.PhaseWait, Timeout: true}},
 		{"cancelled", req.WithContext(ctx), failed(pool.PhaseDial), Outcome{Phase: pool.PhaseDial, Ended: true}},
 		{"past its deadline", req.WithContext(past), failed(pool.PhaseDial), Outcome{Phase: pool.PhaseDial, Ended: true}},
+		{"past its deadline, the timer hasn't fired", req.WithContext(late), failed(pool.PhaseDial), Outcome{Phase: pool.PhaseDial, Ended: true}},
 		{"cancelled by its channel", oldStyle, failed(pool.PhaseDial), Outcome{Phase: pool.PhaseDial, Ended: true}},
 		{"Idempotency-Key", keyed("Idempotency-Key", []string{"1"}), errWire, Outcome{Opted: OptInHeader}},
 		{"X-Idempotency-Key, not sent on the wire", keyed("X-Idempotency-Key", []string{}), errWire, Outcome{Opted: OptInHeader}},
@@ -142,3 +144,9 @@ func TestObserve(t *testing.T) {
 		})
 	}
 }
+
+// A lateContext's deadline has passed, but it hasn't ended: what an I/O deadline that was
+// taken from a context can get ahead of.
+type lateContext struct{ context.Context }
+
+func (lateContext) Deadline() (time.Time, bool) { return time.Now(), true }

@@ -30,8 +30,8 @@ type Transport struct {
 //
 // The first attempt is req itself, a later one a shallow copy of it with a body from
 // GetBody. A body without GetBody that is an io.Seeker (an *os.File, say) is lent to each
-// attempt, rewound to where it stood, and closed once, after the last one. An answer's
-// Request is req.
+// attempt, rewound to where it stood as soon as no Read of it is under way, and closed
+// once, after the last one. An answer's Request is req.
 func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	t.once.Do(t.prepare)
 	body := t.bodyOf(req)
