@@ -28,9 +28,9 @@ type Resolver interface {
 // it is in use; it may be used by several goroutines, and copied.
 //
 // The context of a call bounds all stages together. The timeouts bound one stage each, so
-// the longest time that a call takes without a context's deadline is their sum, with both
-// ConnectTimeout and TLSTimeout counted twice for an https proxy. Of every timeout, zero is
-// the default given and a negative value is no limit.
+// the longest time that a call takes without a context's deadline is the sum of those of its
+// stages, with TLSTimeout twice for an https origin behind an https proxy. Of every timeout,
+// zero is the default given and a negative value is no limit.
 type Dialer struct {
 	// Resolver looks up names. Nil: net.DefaultResolver.
 	Resolver Resolver

@@ -14,9 +14,9 @@ import (
 // the way; they are no surplus.
 //
 // Look can see through the layer if the connection below is a *net.TCPConn, a
-// *net.UnixConn, or another TLSClient of which that is true. Over any other connection it looks at the records only (see Probe),
-// or returns Unknown if there is no socket: taking bytes past a wrapper, which may count
-// or change them, would not be sound.
+// *net.UnixConn, or another TLSClient of which that is true. Over any other connection it
+// looks at the records only (see Probe), or returns Unknown if there is no socket: taking
+// bytes past a wrapper, which may count or change them, would not be sound.
 type TLSClient struct {
 	conn  *tls.Conn
 	raw   net.Conn
