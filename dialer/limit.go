@@ -54,7 +54,10 @@ func because(outer, inner context.Context, err error) error {
 	// The descriptor's deadline may fire a moment before the context's timer that it was
 	// set from.
 	if at, ok := inner.Deadline(); ok && isTimeout(err) && !time.Now().Before(at) {
-		<-inner.Done()
+		select {
+		case <-inner.Done():
+		case <-time.After(time.Second): // a context of the caller's own making may not keep its word
+		}
 	}
 	if e := ended(outer); e != nil {
 		return e

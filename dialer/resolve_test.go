@@ -7,9 +7,12 @@ import (
 	"net/http/httptrace"
 	"os"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
 )
 
 func TestResolve(t *testing.T) {
@@ -85,16 +88,81 @@ func TestResolveFailures(t *testing.T) {
 	}
 }
 
-// The name is real, reserved, and never found (RFC 6761).
-func TestResolveByDefault(t *testing.T) {
-	for _, r := range []Resolver{nil, &net.Resolver{PreferGo: true}} {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		_, err := (&Dialer{Resolver: r}).DialContext(ctx, "tcp", "connwise.invalid:80")
-		cancel()
-		wantError(t, err, StageResolve)
-		if _, ok := errors.AsType[*net.DNSError](err); !ok {
-			t.Errorf("error is %v", err)
+// nameServer is a resolver of package net whose name server knows one host.
+func nameServer(t *testing.T, host string, ip [4]byte) *net.Resolver {
+	t.Helper()
+	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	t.Cleanup(func() {
+		pc.Close()
+		<-done
+	})
+	go func() {
+		defer close(done)
+		for buf := make([]byte, 512); ; {
+			n, from, err := pc.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			pc.WriteTo(answerName(buf[:n], host, ip), from)
 		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", pc.LocalAddr().String())
+	}}
+}
+
+func answerName(query []byte, host string, ip [4]byte) []byte {
+	var m dnsmessage.Message
+	if err := m.Unpack(query); err != nil || len(m.Questions) != 1 {
+		return nil
+	}
+	q := m.Questions[0]
+	m.Response, m.Additionals = true, nil
+	switch {
+	case q.Name.String() != host+".":
+		m.RCode = dnsmessage.RCodeNameError
+	case q.Type == dnsmessage.TypeA:
+		m.Answers = []dnsmessage.Resource{{
+			Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 1},
+			Body:   &dnsmessage.AResource{A: ip},
+		}}
+	}
+	b, _ := m.Pack()
+	return b
+}
+
+// With package net's resolver, as DefaultResolver or as the Resolver, a trace's hooks are
+// called by package net.
+func TestResolveByPackageNet(t *testing.T) {
+	r := nameServer(t, "origin.test", [4]byte{127, 0, 0, 1})
+	defer func(old *net.Resolver) { net.DefaultResolver = old }(net.DefaultResolver)
+	net.DefaultResolver = r
+	p := newPeer(t, echo)
+	for name, resolver := range map[string]Resolver{"nil": nil, "*net.Resolver": r} {
+		t.Run(name, func(t *testing.T) {
+			var started atomic.Int32
+			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+				DNSStart: func(httptrace.DNSStartInfo) { started.Add(1) },
+			})
+			d := &Dialer{Resolver: resolver}
+			c, err := d.DialContext(ctx, "tcp", "origin.test:"+portOf(t, p.addr))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Close()
+			if n := started.Load(); n != 1 {
+				t.Errorf("DNSStart is called %d times", n)
+			}
+			_, err = d.DialContext(ctx, "tcp", "other.test:80")
+			wantError(t, err, StageResolve)
+			if dns, ok := errors.AsType[*net.DNSError](err); !ok || !dns.IsNotFound {
+				t.Errorf("error is %v", err)
+			}
+		})
 	}
 }
 

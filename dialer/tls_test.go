@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"os"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -189,7 +188,6 @@ func TestConnectTLS(t *testing.T) {
 	p := newPeer(t, withTLS(cfg, echo))
 	mine := clientTLS(t)
 	mine.ServerName, mine.NextProtos = "origin.test", []string{"http/1.1"}
-	var handshakes atomic.Int32
 	hooks := map[string]Hook{
 		"handshake made": func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return (&tls.Dialer{Config: mine}).DialContext(ctx, network, addr)
@@ -199,7 +197,6 @@ func TestConnectTLS(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			handshakes.Add(1)
 			return tls.Client(c, mine), nil
 		},
 	}

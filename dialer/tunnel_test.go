@@ -248,8 +248,8 @@ func TestTunnelThatFails(t *testing.T) {
 			c.Close()
 			closed <- time.Now()
 		}, io.ErrUnexpectedEOF},
-		{"head without end", endless("HTTP/1.1 200 OK\r\n", "X: y\r\n"), errProxyHead},
-		{"line without end", endless("", "infinite stream of bytes"), errProxyHead},
+		{"head without end", endless("HTTP/1.1 200 OK\r\n", strings.Repeat("X: y\r\n", 1000)), errProxyHead},
+		{"line without end", endless("", strings.Repeat("infinite stream of bytes", 200)), errProxyHead},
 		{"1xx without end", endless("", "HTTP/1.1 103 Early Hints\r\n\r\n"), nil},
 	}
 	for _, tt := range tests {

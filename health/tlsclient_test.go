@@ -369,6 +369,7 @@ func TestRenegotiationIsLeftAlone(t *testing.T) {
 	write(t, p.serverRaw, string(record[:8]))
 	awaitQueued(t, p.raw, 8)
 	wantLook(t, p.client.Look, Dead, ErrSurplus)
+	wantLook(t, NewProbe(p.raw).Look, Dead, ErrSurplus) // all of it is still in the socket
 	write(t, p.serverRaw, string(record[8:]))
 	wantRead(t, p.client, "x")
 	p.wantUsable(t)
