@@ -32,7 +32,7 @@ func closedWhileIdle(t *testing.T, r *rig, f front, end ending) {
 	})
 	tr := r.pool(pool.Config{})
 	do := f.over(tr)
-	const rounds = 24
+	const rounds = 16
 	for i := range rounds {
 		do.must(t, newCall(t.Context(), http.MethodPost, p.url, bodyKinds[i%len(bodyKinds)]))
 		p.gate <- struct{}{}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -175,12 +176,25 @@ func (e *wrongAnswerError) Error() string {
 	return fmt.Sprintf("request %s got the answer %d %q", e.id, e.status, e.body)
 }
 
-// poolError is err's *pool.Error; the test ends if it has none.
+// poolError is err's *pool.Error, and an empty one after a complaint if it has none.
 func poolError(t *testing.T, err error) *pool.Error {
 	t.Helper()
 	pe, ok := errors.AsType[*pool.Error](err)
 	if !ok {
-		t.Fatalf("no *pool.Error in %#v", err)
+		t.Errorf("no *pool.Error in %#v", err)
+		return &pool.Error{}
 	}
 	return pe
 }
+
+// together runs f for 0 to n-1 at the same time, and waits. f must not end the test.
+func together(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { f(i) })
+	}
+	wg.Wait()
+}
+
+// pause waits because waiting is what is tested.
+func pause(d time.Duration) { <-time.After(d) }

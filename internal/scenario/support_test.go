@@ -2,10 +2,8 @@ package scenario
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"sync"
 	"testing"
@@ -67,6 +65,7 @@ func eachMode(t *testing.T, test func(*testing.T, *rig)) {
 type rig struct {
 	t     *testing.T
 	mode  mode
+	mu    sync.Mutex // guards the following while the test runs
 	pools []*pool.Transport
 	ends  []func() // end what the transports were connected to
 }
@@ -106,18 +105,29 @@ func (r *rig) pool(cfg pool.Config) *pool.Transport {
 		cfg.Base = &http.Transport{}
 	}
 	if cfg.Base.TLSClientConfig == nil {
-		cfg.Base.TLSClientConfig = &tls.Config{RootCAs: identity().roots}
+		cfg.Base.TLSClientConfig = clientTLS("")
 	}
 	tr, err := pool.New(cfg)
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.pools = append(r.pools, tr)
 	return tr
 }
 
+// clientTLS trusts the peers. The name is for connections that no transport makes.
+func clientTLS(name string) *tls.Config {
+	return &tls.Config{RootCAs: identity().roots, ServerName: name}
+}
+
 // onEnd has f called when the transports are closed.
-func (r *rig) onEnd(f func()) { r.ends = append(r.ends, f) }
+func (r *rig) onEnd(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ends = append(r.ends, f)
+}
 
 // checkBooks looks at what a closed transport says of itself.
 func checkBooks(t *testing.T, tr *pool.Transport) {
@@ -178,15 +188,3 @@ func openFDs() int {
 	}
 	return len(d)
 }
-
-// identity is the certificate of all peers, and what a client needs to trust it.
-var identity = sync.OnceValue(func() (id struct {
-	cert  tls.Certificate
-	roots *x509.CertPool
-}) {
-	s := httptest.NewTLSServer(nil)
-	defer s.Close()
-	id.cert, id.roots = s.TLS.Certificates[0], x509.NewCertPool()
-	id.roots.AddCert(s.Certificate())
-	return id
-})
