@@ -39,9 +39,14 @@ const closeNotifyTime = 50 * time.Millisecond
 // be called from any goroutine.
 type Conn struct {
 	nc  net.Conn
-	raw net.Conn // what is under nc's TLS; nc itself where there is none
+	raw net.Conn // what is under nc's layers; nc itself where there is none
 	opt *Options
+
+	layers int // over raw. Counted, since a caller's type may not allow to compare nc and raw.
+
 	tls *tls.ConnectionState
+
+	once sync.Once // closes nc
 
 	mu       sync.Mutex // guards the following
 	busy     bool       // an exchange is under way
@@ -51,7 +56,8 @@ type Conn struct {
 
 // NewConn makes a Conn of nc, whose handshake is over, and owns nc from now on.
 func NewConn(nc net.Conn, opt *Options) *Conn {
-	c := &Conn{nc: nc, raw: bottom(nc), opt: opt}
+	c := &Conn{nc: nc, opt: opt}
+	c.raw, c.layers = bottom(nc)
 	if t, ok := nc.(interface{ ConnectionState() tls.ConnectionState }); ok {
 		cs := t.ConnectionState()
 		c.tls = &cs
@@ -61,18 +67,20 @@ func NewConn(nc net.Conn, opt *Options) *Conn {
 
 type layered interface{ NetConn() net.Conn }
 
-// bottom returns the connection under all layers that tell what they are on.
-func bottom(nc net.Conn) net.Conn {
+// bottom returns the connection under all layers that tell what they are on, and how
+// many they are.
+func bottom(nc net.Conn) (raw net.Conn, layers int) {
 	for {
 		l, ok := nc.(layered)
 		if !ok {
-			return nc
+			return nc, layers
 		}
 		under := l.NetConn()
 		if under == nil {
-			return nc
+			return nc, layers
 		}
 		nc = under
+		layers++
 	}
 }
 
@@ -93,38 +101,32 @@ func (c *Conn) touch() {
 
 // Close closes the connection. An exchange under way fails. Without one a TLS
 // connection gets a close_notify alert, for which Close waits at most 50 ms if the
-// peer's window is shut. Later calls do nothing.
+// peer's window is shut. Later calls do nothing but wait for the first.
 func (c *Conn) Close() error {
-	first, busy := c.markClosed()
-	switch {
-	case !first:
-		return nil
-	case busy:
-		return c.cut()
-	}
-	return c.part()
+	c.mu.Lock()
+	busy := c.busy
+	c.mu.Unlock()
+	return c.shut(!busy)
 }
 
 // kill closes the connection without a word, so that every Read and Write on it ends.
-func (c *Conn) kill() {
-	if first, _ := c.markClosed(); first {
-		c.cut()
-	}
-}
+func (c *Conn) kill() { c.shut(false) }
 
 // finish closes a connection whose last exchange is over and well.
-func (c *Conn) finish() {
-	if first, _ := c.markClosed(); first {
-		c.part()
-	}
-}
+func (c *Conn) finish() { c.shut(true) }
 
-func (c *Conn) markClosed() (first, busy bool) {
+func (c *Conn) shut(polite bool) (err error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	first = !c.closed
 	c.closed = true
-	return first, c.busy
+	c.mu.Unlock()
+	c.once.Do(func() {
+		if polite {
+			err = c.part()
+		} else {
+			err = c.cut()
+		}
+	})
+	return err
 }
 
 // cut closes the lowest layer first: closing a TLS layer writes an alert, and that
@@ -132,14 +134,14 @@ func (c *Conn) markClosed() (first, busy bool) {
 // above the lowest would only close that a second time.
 func (c *Conn) cut() error {
 	err := c.raw.Close()
-	if t, ok := c.nc.(*tls.Conn); c.nc == c.raw || ok && t.NetConn() == c.raw {
+	if _, bare := c.nc.(*tls.Conn); c.layers == 0 || bare && c.layers == 1 {
 		return err
 	}
 	return c.nc.Close()
 }
 
 func (c *Conn) part() error {
-	if c.nc == c.raw {
+	if c.layers == 0 {
 		return c.nc.Close()
 	}
 	t := time.AfterFunc(closeNotifyTime, func() { c.raw.Close() })

@@ -107,6 +107,7 @@ func (x *Exchange) Start(c *Conn, req Request, owner Owner) (*http.Response, err
 // abort ends an exchange that has no answer, and returns why.
 func (x *Exchange) abort(err error) error {
 	first := x.fail(EndError, err)
+	x.c.kill() // or wait until who failed first has closed it
 	x.halt()
 	x.closeBody()
 	x.dropReader()
@@ -148,6 +149,7 @@ func (x *Exchange) open(resp *http.Response) *http.Response {
 	failed, why := x.ended, x.why
 	x.mu.Unlock()
 	if failed { // as the answer came; it's whole, or its body will tell
+		x.closeConn(why)
 		x.conclude(why)
 		x.reclaim()
 		return resp
