@@ -1,9 +1,11 @@
 package dialer
 
 import (
+	"crypto/tls"
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -64,14 +66,16 @@ func TestFailuresLeaveNoSocket(t *testing.T) {
 		"CONNECT refusal": {Addr: "origin.test:80", Proxy: proxyURL(t, "http://"+newPeer(t, answering("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")).addr)},
 		"proxy hangs up":  {Addr: "origin.test:80", Proxy: proxyURL(t, "http://"+newPeer(t, hangUp).addr)},
 		"server hangs up": {Addr: newPeer(t, hangUp).addr, TLS: clientTLS(t)},
-		"silent server":   {Addr: mute.addr, TLS: clientTLS(t)},
-		"silent proxy":    {Addr: "origin.test:80", Proxy: proxyURL(t, "socks5://"+mute.addr)},
+		// A socket that was reset has no peer any more, so that it isn't counted; these two aren't.
+		"untrusted server": {Addr: newPeer(t, withTLS(serverTLS(t), echo)).addr, TLS: &tls.Config{}},
+		"silent server":    {Addr: mute.addr, TLS: clientTLS(t)},
+		"silent proxy":     {Addr: "origin.test:80", Proxy: proxyURL(t, "socks5://"+mute.addr)},
 	}
 	for name, r := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := &Dialer{TLSTimeout: 5 * time.Millisecond, ProxyTimeout: 5 * time.Millisecond}
-			if r.Proxy != nil && name != "silent proxy" {
-				d.ProxyTimeout = patience
+			d := &Dialer{}
+			if strings.HasPrefix(name, "silent") {
+				d.TLSTimeout, d.ProxyTimeout = 5*time.Millisecond, 5*time.Millisecond
 			}
 			before := clientSockets(t, r)
 			for range 100 {
