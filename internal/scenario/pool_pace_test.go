@@ -84,24 +84,23 @@ func paceAll(t *testing.T, r *rig, url string, cfg pool.Config, n int, gaps func
 // timeout is long.
 func TestPostsPacedAtTheProxysIdleTimeoutNeverFail(t *testing.T) {
 	const T, margin, n = 300 * time.Millisecond, 30 * time.Millisecond, 16
-	for _, end := range endings[:2] {
-		t.Run(end.name, func(t *testing.T) {
-			eachMode(t, func(t *testing.T, r *rig) {
-				p := r.peer(idleFor(T, end))
-				ps := paceAll(t, r, p.url, pool.Config{ProxyIdleTimeout: T}, n, func(i int) []time.Duration {
-					return []time.Duration{T - 5*time.Millisecond, T + time.Duration(i-n/2)*time.Millisecond, T + 5*time.Millisecond}
-				})
-				for _, p := range ps {
-					if p.oldest >= T-margin || p.reused > 0 {
-						t.Errorf("a connection was used after %v, %d times in all", p.oldest, p.reused)
-					}
-				}
-				if got := p.received(); got != 4*n || len(p.twice()) > 0 {
-					t.Errorf("the peer got %d requests of %d, and twice: %v", got, 4*n, p.twice())
-				}
-			})
+	eachEnding(t, func(t *testing.T, r *rig, end ending) {
+		if end.name == "RST" {
+			return // it would take the answer with it
+		}
+		p := r.peer(idleFor(T, end))
+		ps := paceAll(t, r, p.url, pool.Config{ProxyIdleTimeout: T}, n, func(i int) []time.Duration {
+			return []time.Duration{T - 5*time.Millisecond, T + time.Duration(i-n/2)*time.Millisecond, T + 5*time.Millisecond}
 		})
-	}
+		for _, p := range ps {
+			if p.oldest >= T-margin || p.reused > 0 {
+				t.Errorf("a connection was used after %v, %d times in all", p.oldest, p.reused)
+			}
+		}
+		if got := p.received(); got != 4*n || len(p.twice()) > 0 {
+			t.Errorf("the peer got %d requests of %d, and twice: %v", got, 4*n, p.twice())
+		}
+	})
 }
 
 // Gaps around the limit itself, which is far from the peer's timeout here, so that only

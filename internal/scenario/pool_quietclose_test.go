@@ -10,11 +10,11 @@ import (
 // A FIN or an RST that has arrived is decidable: it must be found before a byte is
 // written, whatever the method and the body.
 func TestAConnectionThatClosedWhileIdleIsNeverUsed(t *testing.T) {
-	for _, end := range endings {
-		t.Run(end.name, func(t *testing.T) {
-			eachFront(t, func(t *testing.T, r *rig, f front) { closedWhileIdle(t, r, f, end) })
-		})
-	}
+	eachEnding(t, func(t *testing.T, r *rig, end ending) {
+		for _, f := range fronts {
+			t.Run(f.name, func(t *testing.T) { closedWhileIdle(t, newRig(t, r.mode), f, end) })
+		}
+	})
 }
 
 func closedWhileIdle(t *testing.T, r *rig, f front, end ending) {

@@ -33,7 +33,7 @@ func TestAnUnaskedAnswerIsNeverDelivered(t *testing.T) {
 					}
 				})
 				tr := r.pool(pool.Config{})
-				const rounds = 50
+				const rounds = 24
 				for i := range rounds {
 					do := fronts[i%len(fronts)].over(tr)
 					do.must(t, newCall(t.Context(), []string{"GET", "POST"}[i%2], p.url, bodyKinds[i%2*3]))
@@ -84,34 +84,30 @@ func TestAnUnaskedAnswerThatCrossesIsRarelyDelivered(t *testing.T) {
 // A proxy tells an idle client 408 and closes. That is no answer to anything.
 func TestA408OnAnIdleConnectionIsNotAnAnswer(t *testing.T) {
 	const text = "HTTP/1.0 408 Request Time-out\r\nConnection: close\r\nContent-Length: 3\r\n\r\nlate"
-	for _, end := range endings {
-		t.Run(end.name, func(t *testing.T) {
-			eachMode(t, func(t *testing.T, r *rig) {
-				closed := make(chan struct{}, 1)
-				p := r.peer(func(c *peerConn) {
-					q, err := c.request()
-					if err != nil || c.answer(q) != nil {
-						return
-					}
-					<-c.peer.gate
-					io.WriteString(c, text)
-					end.close(c)
-					closed <- struct{}{}
-				})
-				tr := r.pool(pool.Config{})
-				const rounds = 16
-				for i := range rounds {
-					do := fronts[i%len(fronts)].over(tr)
-					do.must(t, newCall(t.Context(), http.MethodPost, p.url, bodyKinds[i/len(fronts)]))
-					p.gate <- struct{}{}
-					<-closed
-				}
-				if p.received() != rounds || p.conns() != rounds {
-					t.Errorf("%d requests on %d connections for %d rounds", p.received(), p.conns(), rounds)
-				}
-			})
+	eachEnding(t, func(t *testing.T, r *rig, end ending) {
+		closed := make(chan struct{}, 1)
+		p := r.peer(func(c *peerConn) {
+			q, err := c.request()
+			if err != nil || c.answer(q) != nil {
+				return
+			}
+			<-c.peer.gate
+			io.WriteString(c, text)
+			end.close(c)
+			closed <- struct{}{}
 		})
-	}
+		tr := r.pool(pool.Config{})
+		const rounds = 16
+		for i := range rounds {
+			do := fronts[i%len(fronts)].over(tr)
+			do.must(t, newCall(t.Context(), http.MethodPost, p.url, bodyKinds[i/len(fronts)]))
+			p.gate <- struct{}{}
+			<-closed
+		}
+		if p.received() != rounds || p.conns() != rounds {
+			t.Errorf("%d requests on %d connections for %d rounds", p.received(), p.conns(), rounds)
+		}
+	})
 }
 
 // A 408 that crosses the request looks like its answer and may be returned as one. The

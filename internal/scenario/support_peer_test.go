@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -122,8 +123,9 @@ func (p *rawPeer) end(r *rig) {
 	}
 }
 
-// conns is how many connections were accepted, received how many complete requests
+// opened is how many connections are open, conns how many were accepted, received how many complete requests
 // came on them, and count how often the one with this id came.
+func (p *rawPeer) opened() int         { p.mu.Lock(); defer p.mu.Unlock(); return len(p.open) }
 func (p *rawPeer) conns() int          { p.mu.Lock(); defer p.mu.Unlock(); return p.accepted }
 func (p *rawPeer) received() int       { p.mu.Lock(); defer p.mu.Unlock(); return p.total }
 func (p *rawPeer) count(id string) int { p.mu.Lock(); defer p.mu.Unlock(); return p.got[id] }
@@ -211,4 +213,16 @@ var endings = []ending{
 	{"FIN", func(c *peerConn) { c.Conn.Close() }},
 	{"bare FIN", func(c *peerConn) { c.tcp.Close() }},
 	{"RST", func(c *peerConn) { c.tcp.SetLinger(0); c.tcp.Close() }},
+}
+
+// eachEnding runs test over plain connections and TLS, with each ending that differs there.
+func eachEnding(t *testing.T, test func(*testing.T, *rig, ending)) {
+	t.Helper()
+	eachMode(t, func(t *testing.T, r *rig) {
+		for _, end := range endings {
+			if end.name != "bare FIN" || r.mode.tls {
+				t.Run(end.name, func(t *testing.T) { test(t, newRig(t, r.mode), end) })
+			}
+		}
+	})
 }
