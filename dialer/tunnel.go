@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,9 +14,8 @@ import (
 )
 
 const (
-	maxProxyHead = 256 << 10 // of an answer to CONNECT, in bytes
+	maxProxyHead = 256 << 10 // of an answer to CONNECT with the 1xx before it, in bytes
 	maxProxyBody = 4 << 10   // of a refusal
-	maxInterim   = 8         // 1xx answers before the final one
 	// refusalTime bounds the wait for a refusal's body, which is for people only.
 	refusalTime = 500 * time.Millisecond
 	// bodyOverhead is how many bytes a refusal's body may take on the wire.
@@ -90,9 +88,9 @@ func onAnswer(ctx context.Context, r *Route, req *http.Request, res *http.Respon
 	return err
 }
 
-// readAnswer reads the final answer to CONNECT.
+// readAnswer reads the final answer to CONNECT. What br may read bounds the 1xx before it.
 func readAnswer(br *bufio.Reader, req *http.Request) (*http.Response, error) {
-	for range maxInterim {
+	for {
 		res, err := http.ReadResponse(br, req)
 		if err != nil {
 			return nil, err
@@ -101,7 +99,6 @@ func readAnswer(br *bufio.Reader, req *http.Request) (*http.Response, error) {
 			return res, nil
 		}
 	}
-	return nil, errors.New("the proxy sends 1xx answers without end")
 }
 
 // refusal reads the rest of an answer that isn't 2xx.
