@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -35,11 +36,15 @@ func (d *Dialer) tunnel(ctx context.Context, c net.Conn, r *Route) (net.Conn, er
 	if !stop() && err == nil {
 		err = inner.Err() // closed at the last moment
 	}
-	if err != nil {
-		c.Close()
-		return nil, because(ctx, inner, err)
+	if err == nil {
+		return tunnel, nil
 	}
-	return tunnel, nil
+	c.Close()
+	// A refusal stays one if the time ends while its body is read.
+	if _, refused := errors.AsType[*ProxyError](err); refused && ctx.Err() == nil {
+		return nil, err
+	}
+	return nil, because(ctx, inner, err)
 }
 
 func connectBy(ctx context.Context, c net.Conn, r *Route) (net.Conn, error) {

@@ -193,6 +193,16 @@ func TestTunnelRefused(t *testing.T) {
 	}
 }
 
+// What the proxy has said counts, even if the time ends before its last word.
+func TestTunnelRefusedAtTheLimit(t *testing.T) {
+	p := newPeer(t, answering("HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\npart"))
+	_, err := (&Dialer{ProxyTimeout: 100 * time.Millisecond}).Dial(t.Context(), Route{Addr: "origin.test:80", Proxy: proxyURL(t, "http://"+p.addr)})
+	e := wantError(t, err, StageProxy)
+	if pe, ok := errors.AsType[*ProxyError](err); !ok || string(pe.Body) != "part" || e.Timeout() {
+		t.Errorf("error is %v", err)
+	}
+}
+
 // Success has no body, whatever the proxy says, and what follows belongs to the origin.
 func TestTunnelAnswers(t *testing.T) {
 	for name, answer := range map[string]string{
