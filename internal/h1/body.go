@@ -82,7 +82,7 @@ func (x *Exchange) readWire(p []byte) (int, error) {
 		x.broken = x.failure() // it was this side that closed
 		return n, x.broken
 	case x.untilClose && x.c.truncated():
-		x.broken = io.ErrUnexpectedEOF
+		x.broken = io.ErrUnexpectedEOF // RFC 9112 section 9.8
 		return n, x.broken
 	default:
 		x.endReading()

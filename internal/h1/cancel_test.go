@@ -21,7 +21,7 @@ var cancels = map[string]func(req Request) (Request, func(), error){
 	},
 	"Cancel": func(req Request) (Request, func(), error) {
 		c := make(chan struct{})
-		req.Request.Cancel = c
+		req.Request.Cancel = c //lint:ignore SA1019 http.Client.Timeout sets it
 		return req, func() { close(c) }, errCanceled
 	},
 }

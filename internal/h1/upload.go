@@ -2,6 +2,7 @@ package h1
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"time"
@@ -205,6 +206,8 @@ func (u *upload) report(err error) {
 		return
 	case errors.As(err, &body):
 		u.x.fail(EndError, err)
+	case err == errStopped:
+		err = cmp.Or(u.x.failure(), err)
 	}
 	u.trace(err)
 }
