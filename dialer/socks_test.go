@@ -1,6 +1,7 @@
 package dialer
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -216,4 +217,30 @@ func TestSOCKSThatFails(t *testing.T) {
 			t.Errorf("error is %v", err)
 		}
 	})
+}
+
+// A deafConn has no deadlines, as a caller's own connection may not.
+type deafConn struct{ net.Conn }
+
+func (deafConn) SetDeadline(time.Time) error      { return nil }
+func (deafConn) SetReadDeadline(time.Time) error  { return nil }
+func (deafConn) SetWriteDeadline(time.Time) error { return nil }
+
+func TestSOCKSOnAConnectionWithoutDeadlines(t *testing.T) {
+	closed := make(chan time.Time, 1)
+	p := newPeer(t, silent(closed))
+	hook := func(_ context.Context, network, addr string) (net.Conn, error) {
+		c, err := net.Dial(network, addr)
+		return deafConn{c}, err
+	}
+	done := make(chan error, 1)
+	go func() {
+		d := &Dialer{ProxyTimeout: 100 * time.Millisecond}
+		_, err := d.Dial(t.Context(), Route{Addr: "origin.test:80", Proxy: proxyURL(t, "socks5://"+p.addr), Connect: hook})
+		done <- err
+	}()
+	if e := wantError(t, wantEvent(t, "Dial returns", done), StageProxy); !e.Timeout() {
+		t.Errorf("error is %v", e)
+	}
+	wantEvent(t, "the connection is closed", closed)
 }

@@ -196,7 +196,8 @@ func TestTunnelRefused(t *testing.T) {
 // What the proxy has said counts, even if the time ends before its last word.
 func TestTunnelRefusedAtTheLimit(t *testing.T) {
 	p := newPeer(t, answering("HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\npart"))
-	_, err := (&Dialer{ProxyTimeout: 100 * time.Millisecond}).Dial(t.Context(), Route{Addr: "origin.test:80", Proxy: proxyURL(t, "http://"+p.addr)})
+	d := &Dialer{ProxyTimeout: refusalTime * 4 / 5}
+	_, err := d.Dial(t.Context(), Route{Addr: "origin.test:80", Proxy: proxyURL(t, "http://"+p.addr)})
 	e := wantError(t, err, StageProxy)
 	if pe, ok := errors.AsType[*ProxyError](err); !ok || string(pe.Body) != "part" || e.Timeout() {
 		t.Errorf("error is %v", err)
