@@ -3,6 +3,7 @@ package pool
 import (
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"time"
@@ -218,11 +219,23 @@ func (c *call) describe(e *Error) *Error {
 
 // describe adds to e what the connection is.
 func (c *conn) describe(e *Error) *Error {
-	e.Host, e.Proto = c.h.key.addr, "HTTP/1.1"
-	if a := c.nc.RemoteAddr(); a != nil {
-		e.Addr = a.String()
-	}
+	e.Host, e.Proto, e.Addr = c.h.key.addr, "HTTP/1.1", remoteAddr(c.nc)
 	return e
+}
+
+// remoteAddr is the text of nc's address. A dial hook may give a connection that has
+// none, or that embeds a nil net.Conn and does no more than read and write: an error's
+// decoration must not be what brings its user down.
+func remoteAddr(nc net.Conn) (addr string) {
+	defer func() {
+		if recover() != nil {
+			addr = ""
+		}
+	}()
+	if a := nc.RemoteAddr(); a != nil {
+		addr = a.String()
+	}
+	return addr
 }
 
 // noteAnnounced takes the idle timeout that the server announced with an answer. The
