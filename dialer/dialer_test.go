@@ -89,7 +89,10 @@ func TestDialWithAContextThatHasEnded(t *testing.T) {
 	var calls atomic.Int32
 	p := newPeer(t, echo)
 	cause := errors.New("enough")
-	ctx, cancel := context.WithCancelCause(t.Context())
+	ctx, cancel := context.WithCancelCause(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		DNSStart:     func(httptrace.DNSStartInfo) { calls.Add(1) },
+		ConnectStart: func(_, _ string) { calls.Add(1) },
+	}))
 	cancel(cause)
 	d := &Dialer{Resolver: resolverFunc(func(context.Context, string) ([]string, error) {
 		calls.Add(1)
