@@ -24,7 +24,7 @@ func TestErrorText(t *testing.T) {
 		{&ProxyError{Status: 503}, "the proxy refused CONNECT: 503 Service Unavailable"},
 		{&ProxyError{Status: 599}, "the proxy refused CONNECT: 599 "},
 		{&ProxyError{Status: 403, StatusText: "a\x1b[2Jb\rc"}, "the proxy refused CONNECT: 403 a [2Jb c"},
-		{&limitError{StageTLS, 1500 * time.Millisecond}, "not done within the limit of 1.5s for tls"},
+		{&limitError{StageTLS, 1500 * time.Millisecond}, "TLS handshake timeout: not done within 1.5s"},
 	}
 	for _, tt := range tests {
 		if got := tt.err.Error(); got != tt.want {

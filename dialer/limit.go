@@ -7,6 +7,13 @@ import (
 	"time"
 )
 
+var limitNames = [...]string{
+	StageResolve: "lookup",
+	StageConnect: "connect",
+	StageProxy:   "proxy",
+	StageTLS:     "TLS handshake",
+}
+
 // A limitError is the cause when a stage has used up its time. It is os.ErrDeadlineExceeded
 // to errors.Is, and not context.DeadlineExceeded: that one is the caller's own limit.
 type limitError struct {
@@ -15,7 +22,7 @@ type limitError struct {
 }
 
 func (e *limitError) Error() string {
-	return "not done within the limit of " + e.after.String() + " for " + e.stage.String()
+	return limitNames[e.stage] + " timeout: not done within " + e.after.String()
 }
 func (e *limitError) Timeout() bool        { return true }
 func (e *limitError) Temporary() bool      { return true }

@@ -7,16 +7,23 @@ import (
 )
 
 // A ProxyError is an HTTP proxy's refusal to make a tunnel: its answer to CONNECT was
-// not 2xx.
+// not 2xx, or no HTTP at all.
 type ProxyError struct {
-	Status     int         // 407, 503, ...
+	Status     int         // 407, 503, ...; 0: the answer was no HTTP, and Err says why
 	StatusText string      // what the proxy wrote after the number; may be empty
 	Header     http.Header // of the proxy's answer
 	Body       []byte      // what came of its body within half a second, at most 4 KiB
+	Err        error       // with Status 0
 }
+
+// Unwrap returns Err.
+func (e *ProxyError) Unwrap() error { return e.Err }
 
 // Error returns the number and the text of the status.
 func (e *ProxyError) Error() string {
+	if e.Status == 0 {
+		return "the proxy's answer to CONNECT is no HTTP: " + printable(e.Err.Error())
+	}
 	text := e.StatusText
 	if text == "" {
 		text = http.StatusText(e.Status)
@@ -36,6 +43,15 @@ func printable(s string) string {
 		return r
 	}, s)
 }
+
+// A HookError is what a caller's own GetProxyHeader or OnProxyResponse returned.
+type HookError struct{ Err error }
+
+// Error returns the cause's text.
+func (e *HookError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *HookError) Unwrap() error { return e.Err }
 
 // A SOCKSError is a SOCKS5 proxy's refusal to connect.
 type SOCKSError struct {

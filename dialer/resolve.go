@@ -63,7 +63,7 @@ func (d *Dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 }
 
 func lookupNet(ctx context.Context, r *net.Resolver, host string) ([]netip.Addr, error) {
-	found, err := r.LookupIPAddr(ctx, host)
+	found, err := r.LookupIPAddr(lookupTrace(ctx), host)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +74,31 @@ func lookupNet(ctx context.Context, r *net.Resolver, host string) ([]netip.Addr,
 		}
 	}
 	return ips, nil
+}
+
+// lookupTrace returns ctx with the DNS hooks of its trace alone. The connections that a
+// resolver makes to its name servers are none of the request's (golang/go#16345).
+func lookupTrace(ctx context.Context) context.Context {
+	t := httptrace.ContextClientTrace(ctx)
+	if t == nil {
+		return ctx
+	}
+	dns := &httptrace.ClientTrace{DNSStart: t.DNSStart, DNSDone: t.DNSDone}
+	if dns.DNSStart == nil {
+		dns.DNSStart = func(httptrace.DNSStartInfo) {} // else ctx's own network hooks would stay in force
+	}
+	return httptrace.WithClientTrace(untraced{ctx}, dns)
+}
+
+// untraced hides its parent's trace, which WithClientTrace would go on calling.
+type untraced struct{ context.Context }
+
+func (u untraced) Value(key any) any {
+	v := u.Context.Value(key)
+	if _, ok := v.(*httptrace.ClientTrace); ok {
+		return nil
+	}
+	return v
 }
 
 // parseAddrs leaves out what isn't an address.

@@ -62,11 +62,15 @@ func connectBy(ctx context.Context, c net.Conn, r *Route) (net.Conn, error) {
 		return nil, err
 	}
 	lr := &io.LimitedReader{R: c, N: maxProxyHead}
-	br := bufio.NewReader(lr)
+	src := &noting{Reader: lr}
+	br := bufio.NewReader(src)
 	res, err := readAnswer(br, req)
 	if err != nil {
-		if lr.N <= 0 {
-			err = errProxyHead
+		switch {
+		case lr.N <= 0:
+			err = &ProxyError{Err: errProxyHead}
+		case src.err == nil: // the proxy is there, and what it said is wrong
+			err = &ProxyError{Err: err}
 		}
 		return nil, err
 	}
@@ -82,15 +86,36 @@ func connectBy(ctx context.Context, c net.Conn, r *Route) (net.Conn, error) {
 	return nil, refusal(c, res)
 }
 
+// A noting reader keeps the error of the connection, which the parser hides.
+type noting struct {
+	io.Reader
+	err error
+}
+
+func (n *noting) Read(p []byte) (int, error) {
+	k, err := n.Reader.Read(p)
+	if err != nil {
+		n.err = err
+	}
+	return k, err
+}
+
 // onAnswer calls the caller's function, which may read the answer's body.
 func onAnswer(ctx context.Context, r *Route, req *http.Request, res *http.Response) error {
 	if r.OnProxyResponse == nil {
 		return nil
 	}
 	_, err := await(ctx, func() (struct{}, error) {
-		return struct{}{}, r.OnProxyResponse(ctx, r.Proxy, req, res)
+		return struct{}{}, hookError(r.OnProxyResponse(ctx, r.Proxy, req, res))
 	}, nil)
 	return err
+}
+
+func hookError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &HookError{err}
 }
 
 // readAnswer reads the final answer to CONNECT. What br may read bounds the 1xx before it.
@@ -120,7 +145,10 @@ func proxyHeader(ctx context.Context, r *Route) (http.Header, error) {
 	h := r.ProxyHeader
 	if r.GetProxyHeader != nil {
 		var err error
-		h, err = await(ctx, func() (http.Header, error) { return r.GetProxyHeader(ctx, r.Proxy, r.Addr) }, nil)
+		h, err = await(ctx, func() (http.Header, error) {
+			h, err := r.GetProxyHeader(ctx, r.Proxy, r.Addr)
+			return h, hookError(err)
+		}, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -286,6 +286,16 @@ func TestTunnelThatFails(t *testing.T) {
 	}
 }
 
+// A proxy that is there but speaks something else has answered, unlike one that goes away.
+func TestAnswerThatIsNoHTTP(t *testing.T) {
+	p := newPeer(t, answering("SSH-2.0-OpenSSH_9.2\r\n\r\n"))
+	_, err := (&Dialer{}).Dial(t.Context(), Route{Addr: "origin.test:80", Proxy: proxyURL(t, "http://"+p.addr)})
+	wantError(t, err, StageProxy)
+	if e, ok := errors.AsType[*ProxyError](err); !ok || e.Status != 0 || e.Err == nil {
+		t.Errorf("error is %v", err)
+	}
+}
+
 // A caller that goes away leaves nothing behind, in whatever the proxy is stuck.
 func TestTunnelCancelled(t *testing.T) {
 	for _, scheme := range []string{"http", "https", "socks5"} {
@@ -385,8 +395,9 @@ func TestOnProxyResponse(t *testing.T) {
 				t.Errorf("the hook is called %d times", calls)
 			}
 			_, refused := errors.AsType[*ProxyError](err)
+			_, hook := errors.AsType[*HookError](err)
 			switch {
-			case fail && !errors.Is(err, odd), !fail && answer == "200 OK" && err != nil, !fail && answer != "200 OK" && !refused:
+			case fail && !(errors.Is(err, odd) && hook), !fail && answer == "200 OK" && err != nil, !fail && answer != "200 OK" && !refused:
 				t.Errorf("%s, hook fails: %v: error is %v", answer, fail, err)
 			}
 			if l != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http/httptrace"
 	"time"
 
+	"example.com/connwise/dialer"
 	"example.com/connwise/health"
 	"example.com/connwise/internal/h1"
 )
@@ -151,7 +152,10 @@ func (c *call) wire() h1.Request {
 		r.Request = &req
 	}
 	if route := &c.h.route; route.Forward {
-		r.Proxied, r.Extra = true, forwardAuth(c.req, route.Proxy)
+		r.Proxied = true
+		if auth := dialer.ProxyAuthorization(route.Proxy); auth != "" && c.req.Header.Get("Proxy-Authorization") == "" {
+			r.Extra = http.Header{"Proxy-Authorization": {auth}}
+		}
 	}
 	return r
 }

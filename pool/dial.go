@@ -50,6 +50,9 @@ func (h *host) dial(ctx context.Context, c *conn) {
 		err = checkProto(link)
 	}
 	if err != nil {
+		if _, hook := errors.AsType[*dialer.HookError](err); hook {
+			err = &CallerError{CallerHook, err}
+		}
 		h.dialFailed(c, err)
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -412,5 +413,26 @@ func TestSurplusBytesEndTheConnection(t *testing.T) {
 			t.Errorf("closed by %v", st.ClosedBy)
 		}
 		s.wantRenewed()
+	})
+}
+
+// The pool reaches a proxy by itself; what its hooks say is the caller's word.
+func TestProxyHookVetoes(t *testing.T) {
+	veto := errors.New("no token")
+	base := &http.Transport{
+		Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test:3128"}),
+		GetProxyConnectHeader: func(context.Context, *url.URL, string) (http.Header, error) {
+			return nil, veto
+		},
+	}
+	inBubble(t, Config{Base: base}, func(s *script) {
+		req := s.request("GET", nil)
+		req.URL.Scheme = "https"
+		tp := s.start(req)
+		s.wantDial().finish()
+		e := tp.wantError(PhaseDial, veto)
+		if c, ok := errors.AsType[*CallerError](e); !ok || c.Source != CallerHook {
+			t.Errorf("%v isn't the hook's", e)
+		}
 	})
 }

@@ -41,6 +41,7 @@ type Outcome struct {
 	Timeout bool         // a time limit was reached
 
 	CallerFault bool // a *pool.CallerError: sending it again would fail in the same way
+	ProxySaidNo bool // a proxy answered CONNECT with a 4xx status, or with no HTTP: it would again
 	Ended       bool // the request's context ended, or its deadline passed
 	Closed      bool // pool.ErrClosed: no later attempt can succeed
 
@@ -67,6 +68,7 @@ const (
 const (
 	ReasonOff         Reason = "retries are off"
 	ReasonCallerFault Reason = "caller's fault"
+	ReasonProxy       Reason = "refused by the proxy"
 	ReasonEnded       Reason = "context ended"
 	ReasonClosed      Reason = "transport is closed"
 	ReasonCapacity    Reason = "no capacity"            // waiting again would only add load
@@ -113,6 +115,8 @@ func (p *Policy) final(o Outcome) Reason {
 		return ReasonAnswered
 	case o.CallerFault:
 		return ReasonCallerFault
+	case o.ProxySaidNo:
+		return ReasonProxy
 	case o.Ended:
 		return ReasonEnded
 	case o.Closed:

@@ -33,6 +33,7 @@ func TestDecide(t *testing.T) {
 		{"after two of five", Policy{MaxRetries: 5}, with(dial, func(o *Outcome) { o.Retry = 2 }), Verdict{Retry: true, Reason: ReasonUnprocessed}},
 		{"off", Off(), dial, Verdict{Reason: ReasonOff}},
 		{"caller's fault", Policy{}, with(dial, func(o *Outcome) { o.CallerFault = true }), Verdict{Reason: ReasonCallerFault}},
+		{"the proxy said no", Policy{}, with(dial, func(o *Outcome) { o.ProxySaidNo = true }), Verdict{Reason: ReasonProxy}},
 		{"context ended", Policy{}, with(dial, func(o *Outcome) { o.Ended = true }), Verdict{Reason: ReasonEnded}},
 		{"transport closed", Policy{}, with(dial, func(o *Outcome) { o.Closed = true }), Verdict{Reason: ReasonClosed}},
 		{"one-shot body", Policy{}, with(dial, func(o *Outcome) { o.BodyReplayable = false }), Verdict{Reason: ReasonBody}},

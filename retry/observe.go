@@ -24,6 +24,9 @@ func observe(req *http.Request, resp *http.Response, err error) Outcome {
 	o.Timeout = timedOut(err)
 	_, o.CallerFault = errors.AsType[*pool.CallerError](err)
 	o.Closed = errors.Is(err, pool.ErrClosed)
+	if p, ok := errors.AsType[*dialer.ProxyError](err); ok {
+		o.ProxySaidNo = p.Status/100 == 4 || p.Status == 0
+	}
 	return o
 }
 

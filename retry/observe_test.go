@@ -111,6 +111,9 @@ func TestObserve(t *testing.T) {
 		return r
 	}
 	closed := &pool.Error{Phase: pool.PhaseWait, Err: pool.ErrClosed}
+	refusedBy := func(status int) error {
+		return &pool.Error{Phase: pool.PhaseDial, Err: &dialer.Error{Stage: dialer.StageProxy, Err: &dialer.ProxyError{Status: status, Err: errWire}}}
+	}
 	tests := []struct {
 		name string
 		req  *http.Request
@@ -124,6 +127,9 @@ func TestObserve(t *testing.T) {
 		{"the outer pool.Error counts", req, &pool.Error{Phase: pool.PhaseSending, Err: failed(pool.PhaseUnsent)}, Outcome{Phase: pool.PhaseSending}},
 		{"caller's body", req, &pool.Error{Phase: pool.PhaseSending, Err: &pool.CallerError{Source: pool.CallerBody, Err: errWire}}, Outcome{Phase: pool.PhaseSending, CallerFault: true}},
 		{"hook's veto", req, &pool.Error{Phase: pool.PhaseUnsent, Err: &pool.CallerError{Source: pool.CallerHook, Err: errWire}}, Outcome{Phase: pool.PhaseUnsent, CallerFault: true}},
+		{"a proxy that says no", req, refusedBy(407), Outcome{Phase: pool.PhaseDial, Stage: dialer.StageProxy, ProxySaidNo: true}},
+		{"a proxy that can't now", req, refusedBy(503), Outcome{Phase: pool.PhaseDial, Stage: dialer.StageProxy}},
+		{"a proxy that speaks no HTTP", req, refusedBy(0), Outcome{Phase: pool.PhaseDial, Stage: dialer.StageProxy, ProxySaidNo: true}},
 		{"closed", req, closed, Outcome{Phase: pool.PhaseWait, Closed: true}},
 		{"no capacity in time", req, &pool.Error{Phase: pool.PhaseWait, Err: pool.ErrWaitTimeout}, Outcome{Phase: pool.PhaseWait, Timeout: true}},
 		{"cancelled", req.WithContext(ctx), failed(pool.PhaseDial), Outcome{Phase: pool.PhaseDial, Ended: true}},
