@@ -48,6 +48,7 @@ type connState uint8
 const (
 	connDialing connState = iota
 	connIdle
+	connSettling // idle, but not yet to be used: see settle.go
 	connInUse
 	connGone
 )

@@ -33,6 +33,11 @@ type host struct {
 	shown   time.Duration // the last announced idle timeout, for Stats
 	usedAt  time.Time     // the last checkout or checkin, for forgetting
 	gone    bool          // forgotten: look it up again
+
+	// See settle.go.
+	settling     []*conn
+	waryUntil    time.Time
+	closesBehind int
 }
 
 // open counts connections that are not being dialled any more.
@@ -58,20 +63,26 @@ func (h *host) popIdleLocked() *conn {
 
 // put takes back a connection on which another request may be sent: to the oldest
 // waiter, else into the idle stack. It returns false if the connection was retired.
-func (h *host) put(c *conn) bool {
+func (h *host) put(c *conn) bool { return h.giveBack(c, false) }
+
+// giveBack is put for a connection that may or may not have settled already.
+func (h *host) giveBack(c *conn, settled bool) bool {
 	now := time.Now()
 	h.mu.Lock()
 	reason, ok := judge(c.candidate(now))
 	if ok && h.t.closing() {
 		reason, ok = ReasonIdleClosed, false
 	}
-	if !ok {
+	switch {
+	case !ok:
 		h.mu.Unlock()
 		h.retire(c, reason)
-		return false
+	case !settled && h.waryLocked(c, now):
+		h.settle(c)
+	default:
+		h.offer(c, now)
 	}
-	h.offer(c, now)
-	return true
+	return ok
 }
 
 // offer hands c to the oldest waiter, or makes it idle. If that exceeds MaxIdlePerHost
@@ -121,6 +132,8 @@ func (h *host) dropIdle(c *conn, reason CloseReason) {
 	idle := c.state == connIdle
 	if idle {
 		h.removeIdleLocked(c)
+	} else {
+		idle = h.unsettleLocked(c)
 	}
 	h.mu.Unlock()
 	if idle {
@@ -136,19 +149,22 @@ func (h *host) dropIdleIf(drop func(*conn) (CloseReason, bool)) (next time.Time)
 		reason CloseReason
 	}
 	var dead []dropped
-	h.mu.Lock()
-	h.idle = slices.DeleteFunc(h.idle, func(c *conn) bool {
-		if reason, yes := drop(c); yes {
-			h.t.idle.Add(-1)
+	take := func(c *conn) bool {
+		reason, yes := drop(c)
+		if yes {
+			if c.state == connIdle {
+				h.t.idle.Add(-1)
+			}
 			c.state = connInUse
 			dead = append(dead, dropped{c, reason})
-			return true
-		}
-		if at := c.expires(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
+		} else if at := c.expires(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
-		return false
-	})
+		return yes
+	}
+	h.mu.Lock()
+	h.idle = slices.DeleteFunc(h.idle, take)
+	h.settling = slices.DeleteFunc(h.settling, take)
 	h.mu.Unlock()
 	for _, d := range dead {
 		h.retire(d.c, d.reason)
@@ -182,5 +198,6 @@ func (h *host) forgetConnLocked(c *conn, reason CloseReason) {
 		h.tot.ClosedBy = make(map[CloseReason]uint64)
 	}
 	h.tot.ClosedBy[reason]++
+	h.noteBehindLocked(c, reason)
 	h.t.noteQuietLocked(h)
 }
