@@ -158,8 +158,11 @@ func (h *host) delivered(ctx context.Context, w *waiter, d delivery) (*conn, err
 	if d.err == nil {
 		return d.c, nil
 	}
-	if ctx.Err() != nil { // it may well be why the dial failed (golang/go#16049)
+	switch { // what may well be why the dial failed (golang/go#16049)
+	case ctx.Err() != nil:
 		d.err = context.Cause(ctx)
+	case h.t.closed():
+		d.err = ErrClosed
 	}
 	if !d.dialled {
 		return nil, h.waitError(w, PhaseWait, 0, d.err)

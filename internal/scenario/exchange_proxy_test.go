@@ -297,9 +297,9 @@ func TestAProxyThatGetsNowhereEndsByTheStagesLimit(t *testing.T) {
 func TestAProxyThatGetsNowhereDoesNotHoldACallerBeyondItsDeadline(t *testing.T) {
 	const limit = 200 * time.Millisecond
 	eachSilence(t, func(t *testing.T, s *stuck) {
+		start := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
-		start := time.Now()
 		c := newCall(ctx, http.MethodPost, never, oneShot)
 		err := doer(s.pool(&dialer.Dialer{ProxyTimeout: 2 * limit, TLSTimeout: 2 * limit}).RoundTrip).send(c)
 		took := time.Since(start)
