@@ -152,8 +152,10 @@ func TestCancelDuringAProbe(t *testing.T) {
 		req, cancel, cause := with(Request{Request: request(t, "GET", pr)})
 		a := r.start(req)
 		synctest.Wait()
+		start := time.Now()
 		cancel()
 		a.failsWith(cause)
+		elapsed(t, start, haltGrace)
 		a.wantFacts(Facts{BodyTouched: true})
 	})
 }

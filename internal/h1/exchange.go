@@ -77,7 +77,7 @@ type Exchange struct {
 // is told when the exchange has ended, which may be before Start returns.
 //
 // On an error the connection is closed and the owner isn't told. The error is the
-// cause alone: context.Cause's, Read's or Write's own, or one of this package's types.
+// cause alone: Ended's, Read's or Write's own, or one of this package's types.
 //
 // Request.Body is closed once in any case, unless Small is set; on an error before
 // Start returns.
@@ -90,7 +90,7 @@ func (x *Exchange) Start(c *Conn, req Request, owner Owner) (*http.Response, err
 	ctx := req.Context()
 	x.trace = httptrace.ContextClientTrace(ctx)
 	if ctx.Err() != nil {
-		x.fail(EndCancelled, context.Cause(ctx))
+		x.fail(EndCancelled, Ended(ctx))
 		return nil, x.abort(nil)
 	}
 	x.watch(ctx)

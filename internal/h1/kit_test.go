@@ -41,6 +41,7 @@ func newRig(t *testing.T, opt Options) *rig {
 // An attempt is an exchange that runs in a goroutine.
 type attempt struct {
 	t    *testing.T
+	nc   *fakenet.Conn // nil over another connection
 	x    Exchange
 	ret  chan struct{} // closed when Start has returned
 	resp *http.Response
@@ -53,6 +54,13 @@ func (a *attempt) ExchangeDone(reusable bool, why End) {
 	if reusable != (why == EndKept) {
 		a.t.Errorf("ExchangeDone(%v, %v)", reusable, why)
 	}
+	if a.nc != nil && !reusable {
+		select {
+		case <-a.nc.Closed():
+		default:
+			a.t.Errorf("told of %v before the connection was closed", why)
+		}
+	}
 	if a.told.Add(1) > 1 {
 		a.t.Errorf("ExchangeDone called again, with %v", why)
 	}
@@ -61,7 +69,7 @@ func (a *attempt) ExchangeDone(reusable bool, why End) {
 
 // start begins an exchange.
 func (r *rig) start(req Request) *attempt {
-	a := &attempt{t: r.t, ret: make(chan struct{}), ends: make(chan End, 8)}
+	a := &attempt{t: r.t, nc: r.nc, ret: make(chan struct{}), ends: make(chan End, 8)}
 	go func() {
 		defer close(a.ret)
 		a.resp, a.err = a.x.Start(r.c, req, a)

@@ -47,7 +47,6 @@ type state struct {
 	headDone bool  // the answer's head is there
 	keep     bool  // both sides want to keep the connection
 	surplus  bool  // bytes came behind the answer
-	skipped  bool  // the body wasn't sent, as the peer didn't want it
 	writeErr error // a write failed; an answer may be there nevertheless
 }
 
@@ -58,7 +57,7 @@ func (s *state) verdict() End {
 		return EndSurplus
 	case !s.keep:
 		return EndNotKept
-	case s.writeErr != nil || s.skipped:
+	case s.writeErr != nil:
 		return EndUpload
 	}
 	return EndKept

@@ -196,11 +196,8 @@ func (u *upload) report(err error) {
 	switch {
 	case err == nil, err == errNoBody:
 		return
-	case err == errSkipped:
+	case err == errSkipped: // which is for answers that end the connection
 		u.trace(nil)
-		u.x.mu.Lock()
-		u.x.skipped = true
-		u.x.mu.Unlock()
 		u.endSending()
 		u.x.settle()
 		return

@@ -9,7 +9,7 @@ import (
 // which http.Client uses for its Timeout with round trippers that aren't its own.
 func (x *Exchange) watch(ctx context.Context) {
 	if ctx.Done() != nil {
-		x.unhook = context.AfterFunc(ctx, func() { x.failNow(EndCancelled, context.Cause(ctx)) })
+		x.unhook = context.AfterFunc(ctx, func() { x.failNow(EndCancelled, Ended(ctx)) })
 	}
 	if cancel := x.req.Cancel; cancel != nil {
 		gone := make(chan struct{})
