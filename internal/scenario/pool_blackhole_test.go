@@ -12,13 +12,14 @@ import (
 
 // forgetful answers requests, and once it has been idle for d takes what comes and drops
 // it, as a load balancer or NAT does that has forgotten the flow. It never closes.
-func forgetful(d time.Duration, dropped *atomic.Int64) script {
+func forgetful(d time.Duration, forgot, dropped *atomic.Int64) script {
 	return func(c *peerConn) {
 		for {
 			c.tcp.SetReadDeadline(time.Now().Add(d))
 			_, err := c.br.Peek(1)
 			c.tcp.SetReadDeadline(time.Time{})
 			if os.IsTimeout(err) {
+				forgot.Add(1)
 				n, _ := c.br.WriteTo(count{})
 				dropped.Add(n)
 				return
@@ -39,8 +40,8 @@ func (count) Write(p []byte) (int, error) { return len(p), nil }
 func TestAFlowForgottenByTheProxyIsNotUsed(t *testing.T) {
 	const T = 200 * time.Millisecond
 	eachMode(t, func(t *testing.T, r *rig) {
-		var dropped atomic.Int64
-		p := r.peer(forgetful(T, &dropped))
+		var forgot, dropped atomic.Int64
+		p := r.peer(forgetful(T, &forgot, &dropped))
 		n := len(fronts) * len(bodyKinds)
 		trs := make([]*pool.Transport, n)
 		for i := range trs {
@@ -79,8 +80,8 @@ func TestAFlowForgottenByTheProxyIsNotUsed(t *testing.T) {
 func TestAnUnknownForgottenFlowEndsByTheHeaderLimit(t *testing.T) {
 	const T, limit = 100 * time.Millisecond, 500 * time.Millisecond
 	eachMode(t, func(t *testing.T, r *rig) {
-		var dropped atomic.Int64
-		p := r.peer(forgetful(T, &dropped))
+		var forgot, dropped atomic.Int64
+		p := r.peer(forgetful(T, &forgot, &dropped))
 		n := len(fronts) * len(bodyKinds)
 		trs := make([]*pool.Transport, n)
 		for i := range trs {
@@ -92,7 +93,9 @@ func TestAnUnknownForgottenFlowEndsByTheHeaderLimit(t *testing.T) {
 			if err := do.send(newCall(t.Context(), http.MethodPost, p.url, kind)); err != nil {
 				t.Errorf("%s, %s: %v", f.name, kind, err)
 			}
-			pause(T + 50*time.Millisecond)
+			if !within(5*time.Second, func() bool { return forgot.Load() >= int64(n) }) {
+				t.Errorf("%d of %d flows are forgotten", forgot.Load(), n)
+			}
 			c := newCall(t.Context(), http.MethodPost, p.url, kind)
 			start := time.Now()
 			pe := poolError(t, do.send(c))

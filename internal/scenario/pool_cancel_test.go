@@ -132,25 +132,29 @@ func TestALateAnswerReachesNobody(t *testing.T) {
 			e := ends[k]
 			p := r.peer(func(c *peerConn) {
 				q, err := c.request()
-				if err != nil {
+				if err != nil || c.answer(q) != nil {
 					return
 				}
-				if c.num%2 == 0 {
-					io.Copy(io.Discard, c.br) // until the client has given up
+				if q, err = c.request(); err != nil {
+					return
 				}
+				io.Copy(io.Discard, c.br) // until the client has given up
 				c.answer(q)
-				c.serve()
 			})
 			cfg, deadline := e.over(pool.Config{MaxConnsPerHost: 1})
 			tr := r.pool(cfg)
 			for i, kind := range bodyKinds {
+				// With a limit of one, this needs the slot that the last connection had.
+				if err := doer(tr.RoundTrip).send(newCall(t.Context(), http.MethodPost, p.url, oneShot)); err != nil {
+					t.Errorf("%s, %s: the request before: %v", e.name, kind, err)
+				}
+				start := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), deadline)
 				defer cancel()
 				c := newCall(ctx, []string{"POST", "GET"}[i%2], p.url, kind)
-				start := time.Now()
 				err := doer(tr.RoundTrip).send(c)
 				took := time.Since(start)
-				if pe := poolError(t, err); pe.Phase != pool.PhaseSent || !pe.Timeout() || pe.Reused || !errors.Is(err, context.DeadlineExceeded) {
+				if pe := poolError(t, err); pe.Phase != pool.PhaseSent || !pe.Timeout() || !pe.Reused || !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%s, %s: %#v", e.name, kind, pe)
 				}
 				if took < limit || took > limit+time.Second {
@@ -162,13 +166,8 @@ func TestALateAnswerReachesNobody(t *testing.T) {
 				if n := p.count(c.id); n != 1 {
 					t.Errorf("%s, %s: the request came %d times", e.name, kind, n)
 				}
-				// With a limit of one, this needs the slot that the lost connection had.
-				if err := doer(tr.RoundTrip).send(newCall(t.Context(), http.MethodPost, p.url, oneShot)); err != nil {
-					t.Errorf("%s, %s: the next request: %v", e.name, kind, err)
-				}
-				tr.CloseIdleConnections()
 			}
-			if n := 2 * len(bodyKinds); p.conns() != n || p.received() != n {
+			if n := len(bodyKinds); p.conns() != n || p.received() != 2*n {
 				t.Errorf("%s: %d requests on %d connections, want %d", e.name, p.received(), p.conns(), n)
 			}
 		})
@@ -181,12 +180,10 @@ func TestADeadlineWhileTheBodyDribbles(t *testing.T) {
 	const limit = 200 * time.Millisecond
 	eachMode(t, func(t *testing.T, r *rig) {
 		p := r.peer(func(c *peerConn) {
-			if q, err := c.request(); err != nil {
-				return
-			} else if q.Method == http.MethodPost {
-				c.answer(q)
-				c.serve()
-				return
+			for q, err := c.request(); q == nil || q.Method == http.MethodPost; q, err = c.request() {
+				if err != nil || c.answer(q) != nil {
+					return
+				}
 			}
 			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
 			for tick := time.NewTicker(50 * time.Millisecond); ; <-tick.C {
@@ -197,7 +194,10 @@ func TestADeadlineWhileTheBodyDribbles(t *testing.T) {
 		})
 		together(len(fronts), func(i int) {
 			tr := r.pool(pool.Config{MaxConnsPerHost: 1})
-			do, ctx := fronts[i].over(tr), t.Context()
+			if err := doer(tr.RoundTrip).send(newCall(t.Context(), http.MethodPost, p.url, oneShot)); err != nil {
+				t.Errorf("%s: the request before: %v", fronts[i].name, err)
+			}
+			do, ctx, start := fronts[i].over(tr), t.Context(), time.Now()
 			if fronts[i].name == clientTimeout.name {
 				do = (&http.Client{Transport: tr, Timeout: limit}).Do
 			} else {
@@ -205,7 +205,6 @@ func TestADeadlineWhileTheBodyDribbles(t *testing.T) {
 				defer cancel()
 				ctx = c
 			}
-			start := time.Now()
 			resp, err := do(newCall(ctx, http.MethodGet, p.url, noBody).Request)
 			if err != nil {
 				t.Errorf("%s: %v", fronts[i].name, err)

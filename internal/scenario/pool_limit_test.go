@@ -63,7 +63,7 @@ func TestAWaitForASlotEndsInTime(t *testing.T) {
 		together(3*len(bodyKinds), func(i int) {
 			kind := bodyKinds[i%len(bodyKinds)]
 			ctx, limit, want := t.Context(), wait, pool.ErrWaitTimeout
-			do := doer(tr.RoundTrip)
+			do, start := doer(tr.RoundTrip), time.Now()
 			switch i / len(bodyKinds) {
 			case 1:
 				c, cancel := context.WithTimeout(ctx, deadline)
@@ -74,7 +74,6 @@ func TestAWaitForASlotEndsInTime(t *testing.T) {
 				limit, want = deadline, context.DeadlineExceeded
 			}
 			c := newCall(ctx, http.MethodPost, p.url, kind)
-			start := time.Now()
 			err := do.send(c)
 			took := time.Since(start)
 			if c.body != nil && c.body.reads.Load() != 0 {

@@ -142,15 +142,6 @@ func (p *rawPeer) twice() (ids []string) {
 	return ids
 }
 
-// each calls f for all open connections: at a reload, for example.
-func (p *rawPeer) each(f func(*peerConn)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for c := range p.open {
-		f(c)
-	}
-}
-
 // A received is a complete request.
 type received struct {
 	*http.Request
