@@ -38,7 +38,7 @@ type connwise struct {
 func newConnwise(r *rig) *connwise {
 	return &connwise{cfg: pool.Config{
 		Base:             &http.Transport{TLSClientConfig: r.tlsConfig()},
-		ProxyIdleTimeout: proxyIdle,
+		ProxyIdleTimeout: r.proxy.idle,
 	}}
 }
 

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// haproxy closes a client's connection after a second without a request. Towards the
-// origin it has a connection for each request, and it never passes a request on a second
+// haproxy closes a client's connection after the idle timeout. Towards the origin it
+// has a connection for each request, and it never passes a request on a second
 // time. A reload hands the listening socket to the new worker, so that no connection is
 // reset in its queue.
 var haproxy = kind{
@@ -38,7 +38,7 @@ defaults
 	timeout client 20s
 	timeout server 20s
 	timeout http-request 20s
-	timeout http-keep-alive %s
+	timeout http-keep-alive %dms
 	retries 0
 	option http-server-close
 frontend clients
@@ -46,5 +46,5 @@ frontend clients
 	default_backend origin
 backend origin
 	server origin %s
-`, s.dir, idleTimeout, s.addr, ssl, s.origin)
+`, s.dir, s.idle.Milliseconds(), s.addr, ssl, s.origin)
 }

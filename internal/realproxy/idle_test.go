@@ -16,7 +16,7 @@ const (
 	raceTime  = 8 * time.Second
 	raceLanes = 60
 	moreLanes = 20
-	maxGap    = proxyIdle * 14 / 10
+	maxGap    = shortIdle * 14 / 10
 )
 
 // A fleet is lanes of one client: each has a transport, and so a connection, of its own
@@ -34,7 +34,7 @@ type fleet struct {
 // before a request came is seen without being told any timeout.
 func TestIdleRaceFailsNoPOST(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variant) {
-		r := newRig(t, v)
+		r := newRig(t, v, shortIdle)
 		notTold := newConnwise(r)
 		notTold.cfg.ProxyIdleTimeout = 0
 		race := fleet{newConnwise(r), &record{client: "connwise"}, raceLanes, raceGap}
@@ -118,6 +118,6 @@ func raceGap() time.Duration {
 // gaps returns random gaps from lo to hi, as shares of the proxy's timeout.
 func gaps(lo, hi float64) func() time.Duration {
 	return func() time.Duration {
-		return time.Duration((lo + rand.Float64()*(hi-lo)) * float64(proxyIdle))
+		return time.Duration((lo + rand.Float64()*(hi-lo)) * float64(shortIdle))
 	}
 }

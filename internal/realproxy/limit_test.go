@@ -15,7 +15,7 @@ const limitRequests = 4000 // of each client
 // loses nothing, and needs one dial for keepRequests requests.
 func TestRequestLimitFailsNothing(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variant) {
-		r := newRig(t, v)
+		r := newRig(t, v, longIdle)
 		ours, std := newConnwise(r), newNetHTTP(r)
 		oursRec, stdRec := &record{client: "connwise"}, &record{client: "net/http"}
 		var wg sync.WaitGroup

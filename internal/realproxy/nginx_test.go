@@ -10,13 +10,10 @@ import (
 	"syscall"
 )
 
-// The faults of both proxies. keepRequests is nginx's alone: HAProxy has no such limit.
-const (
-	idleTimeout  = "1s" // proxyIdle, as the proxies spell it
-	keepRequests = 20
-)
+// keepRequests is how many requests nginx takes on a connection. HAProxy has no limit.
+const keepRequests = 20
 
-// nginx closes a client's connection after a second without a request, and after 20
+// nginx closes a client's connection after the idle timeout, and after keepRequests
 // requests. Towards the origin it has a connection for each request, and it never passes
 // a request on a second time.
 var nginx = kind{
@@ -48,7 +45,7 @@ http {
 	fastcgi_temp_path %[1]s/fastcgi;
 	uwsgi_temp_path %[1]s/uwsgi;
 	scgi_temp_path %[1]s/scgi;
-	keepalive_timeout %[3]s;
+	keepalive_timeout %[3]dms;
 	keepalive_requests %[4]d;
 	server {
 		listen %[5]s %[6]s backlog=1024;
@@ -61,7 +58,7 @@ http {
 		}
 	}
 }
-`, s.dir, nginxUser(), idleTimeout, keepRequests, s.addr, ssl, nginxCert(s), s.origin)
+`, s.dir, nginxUser(), s.idle.Milliseconds(), keepRequests, s.addr, ssl, nginxCert(s), s.origin)
 }
 
 func nginxCert(s settings) string {

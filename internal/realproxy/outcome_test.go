@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"text/tabwriter"
+	"time"
 
 	"example.com/connwise/internal/peer"
 	"example.com/connwise/pool"
@@ -102,7 +103,7 @@ func (o outcome) wantCleanBut(t *testing.T, s *stalls) {
 	all := o.failures()
 	failures := slices.DeleteFunc(slices.Clone(all), s.touch)
 	for _, a := range failures[:min(len(failures), 5)] {
-		t.Errorf("%s: %s %d: %v", o.client, a.method, a.id, a.err)
+		t.Errorf("%s: %s %d, after %v: %v", o.client, a.method, a.id, a.end.Sub(a.begin).Round(time.Millisecond), a.err)
 	}
 	if more := len(failures) - 5; more > 0 {
 		t.Errorf("%s: %d more failed", o.client, more)

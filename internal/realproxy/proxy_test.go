@@ -35,7 +35,8 @@ type settings struct {
 	dir      string // its own; the path is short, as HAProxy's socket is in it
 	addr     string // to listen on
 	origin   string
-	certFile string // certificate and key; empty: no TLS
+	idle     time.Duration // how long a client's connection may idle
+	certFile string        // certificate and key; empty: no TLS
 }
 
 // A proxy is a running one.
@@ -49,10 +50,10 @@ type proxy struct {
 
 // startProxy starts a proxy in front of the origin and waits until it passes requests on.
 // It ends with the test.
-func startProxy(t *testing.T, k kind, origin string, pair *keyPair) *proxy {
+func startProxy(t *testing.T, k kind, origin string, idle time.Duration, pair *keyPair) *proxy {
 	t.Helper()
 	p := &proxy{kind: k, path: findProgram(t, k.name)}
-	p.dir, p.origin = tempDir(t), origin
+	p.dir, p.origin, p.idle = tempDir(t), origin, idle
 	if pair != nil {
 		p.certFile, p.roots = filepath.Join(p.dir, "cert.pem"), pair.roots
 		writeFile(t, p.certFile, append(pair.certPEM, pair.keyPEM...))
@@ -167,7 +168,7 @@ func TestReloadReplacesTheWorkers(t *testing.T) {
 	for _, k := range []kind{nginx, haproxy} {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			p := startProxy(t, k, startOrigin(t).Addr(), nil)
+			p := startProxy(t, k, startOrigin(t).Addr(), shortIdle, nil)
 			if n, _ := p.proc.out.count(k.replaced); n != 0 {
 				t.Fatalf("it said %q before the reload", k.replaced)
 			}

@@ -14,7 +14,8 @@ import (
 // A relay stands between clients and a proxy and makes the way longer: all that comes in
 // on one side leaves on the other after delay. A FIN is passed on as a FIN, behind the
 // bytes before it, and an RST as an RST. An RST that follows a FIN is noticed with the
-// next write only, and passed on then.
+// next write only, and passed on then. A connection that the proxy refuses is accepted
+// and reset, as load balancers do.
 type relay struct {
 	ln    net.Listener
 	to    string

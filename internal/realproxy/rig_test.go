@@ -11,8 +11,12 @@ import (
 )
 
 const (
-	proxyIdle  = time.Second
 	relayDelay = 5 * time.Millisecond
+
+	// The proxy's idle timeout: short where it matters, else so long that no idle
+	// connection is closed, however busy this machine is.
+	shortIdle = time.Second
+	longIdle  = time.Minute
 )
 
 // A variant is one kind of way from the clients to the origin.
@@ -68,14 +72,14 @@ type rig struct {
 	ids    atomic.Uint64 // the last id given to a request
 }
 
-func newRig(t *testing.T, v variant) *rig {
+func newRig(t *testing.T, v variant, idle time.Duration) *rig {
 	t.Helper()
 	r := &rig{variant: v, origin: startOrigin(t)}
 	if v.tls {
 		pair := newKeyPair(t)
 		r.pair = &pair
 	}
-	r.proxy = startProxy(t, v.kind, r.origin.Addr(), r.pair)
+	r.proxy = startProxy(t, v.kind, r.origin.Addr(), idle, r.pair)
 	addr := r.proxy.addr
 	if v.delay > 0 {
 		addr = startRelay(t, addr, v.delay).addr()

@@ -17,7 +17,7 @@ import (
 // give it up, and what is counted has to add up.
 func TestCloseUnderLoadLeavesNothing(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variant) {
-		r := newRig(t, v)
+		r := newRig(t, v, longIdle)
 		ours := newConnwise(r)
 		rec := &record{client: "connwise"}
 		rt := ours.transport(t)
