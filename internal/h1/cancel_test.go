@@ -46,7 +46,7 @@ func TestCancelBeforeTheHead(t *testing.T) {
 			synctest.Wait()
 			start := time.Now()
 			cancel()
-			if err := a.fails(); err != cause {
+			if err := a.fails(); !errors.Is(err, cause) {
 				t.Errorf("err = %v, want %v", err, cause)
 			}
 			elapsed(t, start, 0)
@@ -187,11 +187,11 @@ func TestCancelDuringTheAnswersBody(t *testing.T) {
 			go func() { _, err := a.resp.Body.Read(make([]byte, 1)); read <- err }()
 			synctest.Wait()
 			cancel()
-			if err := <-read; err != cause {
+			if err := <-read; !errors.Is(err, cause) {
 				t.Errorf("%q: Read: %v, want %v", end, err, cause)
 			}
 			a.wantEnd(EndCancelled)
-			if _, err := a.resp.Body.Read(make([]byte, 1)); err != cause {
+			if _, err := a.resp.Body.Read(make([]byte, 1)); !errors.Is(err, cause) {
 				t.Errorf("%q: second Read: %v", end, err)
 			}
 			a.resp.Body.Close()
@@ -240,7 +240,7 @@ func TestCancelIsNotTheEndOfABody(t *testing.T) {
 		r.says("HTTP/1.1 200 OK\r\n\r\npart")
 		a.answer(200)
 		time.AfterFunc(time.Second, cancel)
-		if b, err := io.ReadAll(a.resp.Body); err != cause {
+		if b, err := io.ReadAll(a.resp.Body); !errors.Is(err, cause) {
 			t.Errorf("read %q, %v; want %v", b, err, cause)
 		}
 	})
@@ -319,6 +319,33 @@ func TestCancelRacesWithTheEnd(t *testing.T) {
 			t.Fatalf("ended %v", why)
 		}
 	}
+}
+
+// TestEnded: a cause doesn't hide that it was the context, nor what kind of end.
+func TestEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		if err := Ended(ctx); err != nil {
+			t.Errorf("Ended = %v before the end", err)
+		}
+		cancel(errOwn)
+		if err := Ended(ctx); !errors.Is(err, errOwn) || !errors.Is(err, context.Canceled) || err.Error() != errOwn.Error() {
+			t.Errorf("Ended = %v", err)
+		}
+		ctx, stop := context.WithDeadlineCause(t.Context(), time.Now().Add(time.Second), errOwn)
+		defer stop()
+		<-ctx.Done()
+		err := Ended(ctx)
+		var timeout net.Error
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &timeout) || !timeout.Timeout() {
+			t.Errorf("Ended = %v", err)
+		}
+		ctx, stop = context.WithCancel(t.Context())
+		stop()
+		if err := Ended(ctx); err != context.Canceled {
+			t.Errorf("Ended = %v without a cause", err)
+		}
+	})
 }
 
 func TestDeadlineIsACause(t *testing.T) {

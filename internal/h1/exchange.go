@@ -2,7 +2,6 @@ package h1
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"io"
 	"net"

@@ -62,7 +62,7 @@ func TestCancelClosesATunnel(t *testing.T) {
 	a.answer(101)
 	cancel(errOwn)
 	a.wantEnd(EndCancelled)
-	if _, err := a.resp.Body.Read(make([]byte, 1)); err != errOwn {
+	if _, err := a.resp.Body.Read(make([]byte, 1)); !errors.Is(err, errOwn) {
 		t.Errorf("Read: %v", err)
 	}
 	r.wantClosed()
