@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.com/connwise/health"
+	"example.com/connwise/internal/h1"
 )
 
 // errForgotten: the host was dropped from the map between lookup and use.
@@ -144,7 +145,7 @@ func (h *host) wait(ctx context.Context, cancel <-chan struct{}, w *waiter) (*co
 				return nil, err
 			}
 		case <-ctx.Done():
-			return nil, h.leave(w, context.Cause(ctx))
+			return nil, h.leave(w, h1.Ended(ctx))
 		case <-cancel:
 			return nil, h.leave(w, errRequestCanceled)
 		}
@@ -160,7 +161,7 @@ func (h *host) delivered(ctx context.Context, w *waiter, d delivery) (*conn, err
 	}
 	switch { // what may well be why the dial failed (golang/go#16049)
 	case ctx.Err() != nil:
-		d.err = context.Cause(ctx)
+		d.err = h1.Ended(ctx)
 	case h.t.closed():
 		d.err = ErrClosed
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"example.com/connwise/internal/h1"
 )
 
 // A Transport is an http.RoundTripper with a connection pool of its own in place of
@@ -83,7 +85,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if req.Context().Err() != nil {
 		closeBody(req)
-		return nil, &Error{Phase: PhaseWait, Host: req.URL.Host, Err: context.Cause(req.Context())}
+		return nil, &Error{Phase: PhaseWait, Host: req.URL.Host, Err: h1.Ended(req.Context())}
 	}
 	c := newCall(t, req)
 	for {
