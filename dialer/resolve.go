@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http/httptrace"
 	"net/netip"
+
+	"example.com/connwise/internal/untrace"
 )
 
 // resolve returns the addresses to connect to, in the order to try them: addr itself if
@@ -87,18 +89,7 @@ func lookupTrace(ctx context.Context) context.Context {
 	if dns.DNSStart == nil {
 		dns.DNSStart = func(httptrace.DNSStartInfo) {} // else ctx's own network hooks would stay in force
 	}
-	return httptrace.WithClientTrace(untraced{ctx}, dns)
-}
-
-// untraced hides its parent's trace, which WithClientTrace would go on calling.
-type untraced struct{ context.Context }
-
-func (u untraced) Value(key any) any {
-	v := u.Context.Value(key)
-	if _, ok := v.(*httptrace.ClientTrace); ok {
-		return nil
-	}
-	return v
+	return httptrace.WithClientTrace(untrace.Context(ctx), dns)
 }
 
 // parseAddrs leaves out what isn't an address.

@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"net/http/httptrace"
 	"sync"
+
+	"example.com/connwise/internal/untrace"
 )
 
 // detach is ctx without its end and deadline, and with its trace hooks behind a gate,
@@ -17,18 +19,7 @@ func detach(ctx context.Context) (context.Context, *traceGate) {
 		return ctx, nil
 	}
 	g := &traceGate{}
-	return httptrace.WithClientTrace(untraced{ctx}, g.wrap(trace)), g
-}
-
-// untraced hides its parent's trace, which WithClientTrace would call too.
-type untraced struct{ context.Context }
-
-func (u untraced) Value(key any) any {
-	v := u.Context.Value(key)
-	if _, ok := v.(*httptrace.ClientTrace); ok {
-		return nil
-	}
-	return v
+	return httptrace.WithClientTrace(untrace.Context(ctx), g.wrap(trace)), g
 }
 
 // A traceGate lets a dial's trace hooks through until its request has returned.

@@ -14,7 +14,8 @@ const module = "example.com/connwise"
 // A package that isn't named here is refused, so that its place gets a thought.
 var allowed = map[string][]string{
 	"/health":             {},
-	"/dialer":             {"/health"},
+	"/internal/untrace":   {},
+	"/dialer":             {"/health", "/internal/untrace"},
 	"/internal/h1":        {},
 	"/internal/fakenet":   {},
 	"/internal/texttable": {},
@@ -22,16 +23,16 @@ var allowed = map[string][]string{
 	"/internal/peer":      {},
 	"/internal/scenario":  {},
 	"/internal/realproxy": {},
-	"/pool":               {"/dialer", "/health", "/internal/h1"},
-	"/retry":              {"/pool", "/dialer", "/health", "/internal/h1"},
-	"/bench":              {"/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/peer", "/internal/texttable"},
-	"/cmd/connwise":       {"/bench", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/peer", "/internal/texttable"},
+	"/pool":               {"/dialer", "/health", "/internal/h1", "/internal/untrace"},
+	"/retry":              {"/pool", "/dialer", "/health", "/internal/h1", "/internal/untrace"},
+	"/bench":              {"/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/untrace", "/internal/peer", "/internal/texttable"},
+	"/cmd/connwise":       {"/bench", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/untrace", "/internal/peer", "/internal/texttable"},
 }
 
 // core are the packages that a user of the library links. They may use these modules and
 // the standard library, and nothing else.
 var (
-	core        = []string{"/health", "/dialer", "/pool", "/retry", "/internal/h1"}
+	core        = []string{"/health", "/dialer", "/pool", "/retry", "/internal/h1", "/internal/untrace"}
 	coreModules = []string{"golang.org/x/net/", "golang.org/x/sync/", "golang.org/x/sys/", "golang.org/x/text/"}
 )
 
