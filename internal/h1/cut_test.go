@@ -81,6 +81,19 @@ func TestAnswerBeatsAWriteError(t *testing.T) {
 	}
 }
 
+// TestCutAnswerBeatsAWriteError: the peer had begun to answer, which is the later fact.
+func TestCutAnswerBeatsAWriteError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Options{})
+		r.nc.FailWriteAfter(10, errCut)
+		a := r.start(get(t))
+		r.says("HTTP/1.1 413 Content Too Large\r\n")
+		r.peer.CloseWrite()
+		a.failsWith(io.ErrUnexpectedEOF)
+		a.wantFacts(Facts{Sent: 10, Answered: true})
+	})
+}
+
 // TestAnswerCutAtEveryByte ends the connection at every byte of an answer.
 func TestAnswerCutAtEveryByte(t *testing.T) {
 	const head = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"

@@ -210,22 +210,22 @@ func TestUploadGoesOnAfterTheAnswer(t *testing.T) {
 // TestUploadEndsWithTheConnection: the peer closes behind its answer and reads no more.
 func TestUploadEndsWithTheConnection(t *testing.T) {
 	for _, body := range []string{"hello", ""} {
-		r := newRig(t, Options{})
-		pr, pw := io.Pipe()
-		a := r.start(post(t, pr))
-		r.hears(postHead)
-		r.says(fmt.Sprintf("HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
-		a.answer(413)
-		a.reads(body)
-		a.wantEnd(EndNotKept)
-		if _, err := pw.Write(make([]byte, 1)); err == nil {
-			_, err = pw.Write(make([]byte, 1)) // the first went into a Read that was under way
-			if err != io.ErrClosedPipe {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, Options{})
+			pr, pw := io.Pipe()
+			a := r.start(post(t, pr))
+			r.hears(postHead)
+			synctest.Wait()
+			r.says(fmt.Sprintf("HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+			a.answer(413)
+			a.reads(body)
+			a.wantEnd(EndNotKept)
+			time.Sleep(2 * haltGrace)
+			if _, err := pw.Write([]byte("x")); err != io.ErrClosedPipe {
 				t.Errorf("the pipe is open: %v", err)
 			}
-		}
-		a.resp.Body.Close()
-		r.wantClosed()
+			r.wantClosed()
+		})
 	}
 }
 
