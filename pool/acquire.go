@@ -32,21 +32,45 @@ func (h *host) acquire(ctx context.Context, cancel <-chan struct{}) (grant, erro
 		if err != nil {
 			return grant{}, err
 		}
-		g := grant{c: c, reused: c.uses > 0, wasIdle: fromIdle}
-		if fromIdle || g.reused {
-			g.idle = age(time.Now(), c.idleSince)
-		}
-		reason, err := c.look()
-		if err == nil {
-			return g, nil
-		}
-		h.retireStale(c, reason)
-		if !fromIdle && !g.reused {
-			// Straight from its dial: another dial may meet the same, so retry decides.
-			e := &Error{Phase: PhaseUnsent, Host: h.key.addr, Err: err}
-			return grant{}, c.describe(e)
+		g, err := h.admit(c, fromIdle)
+		if g.c != nil || err != nil {
+			return g, err
 		}
 	}
+}
+
+// admit has the last word on a connection that was taken from the idle stack, or
+// delivered. If it may not be used it is retired, and the grant is empty. An error means
+// that there is no point in taking another.
+func (h *host) admit(c *conn, fromIdle bool) (grant, error) {
+	g := grant{c: c, reused: c.uses > 0, wasIdle: fromIdle}
+	if g.reused && !fromIdle {
+		// It was judged when it was handed over. On a busy machine its receiver may have
+		// woken long after.
+		if reason, ok := h.judgeNow(c); !ok {
+			h.retire(c, reason)
+			return grant{}, nil
+		}
+	}
+	if fromIdle || g.reused {
+		g.idle = age(time.Now(), c.idleSince)
+	}
+	reason, err := c.look()
+	if err == nil {
+		return g, nil
+	}
+	h.retireStale(c, reason)
+	if fromIdle || g.reused {
+		return grant{}, nil
+	}
+	// Straight from its dial: another dial may meet the same, so retry decides.
+	return grant{}, c.describe(&Error{Phase: PhaseUnsent, Host: h.key.addr, Err: err})
+}
+
+func (h *host) judgeNow(c *conn) (CloseReason, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return judge(c.candidate(time.Now()))
 }
 
 // look asks the kernel, as the last thing before the first byte, whether the peer has

@@ -38,7 +38,7 @@ func TestNewRefusesWhatItCannotHonour(t *testing.T) {
 		{"Config.MaxIdlePerHost", Config{MaxIdlePerHost: 1, Base: &http.Transport{MaxIdleConnsPerHost: 2}}},
 		{"Config.Base.IdleConnTimeout", Config{Base: &http.Transport{IdleConnTimeout: -1}}},
 		{"Config.Base.Protocols", Config{Base: &http.Transport{Protocols: h2only}}},
-		{"Config.Base.HTTP2", Config{Base: &http.Transport{HTTP2: &http.HTTP2Config{}}}},
+		{"Config.Base.HTTP2", Config{Base: &http.Transport{HTTP2: &http.HTTP2Config{MaxReadFrameSize: 1 << 20}}}},
 		{"Config.Base.TLSNextProto", Config{Base: &http.Transport{TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{"foo": nil}}}},
 	} {
 		tr, err := New(tt.cfg)
@@ -57,6 +57,7 @@ func TestNewTakesWhatPeopleHave(t *testing.T) {
 		"zero":                       {},
 		"a clone of the default":     {Base: http.DefaultTransport.(*http.Transport).Clone()},
 		"the zero transport":         {Base: &http.Transport{}},
+		"empty HTTP/2 settings":      {Base: &http.Transport{HTTP2: &http.HTTP2Config{}}},
 		"equal limits in both":       {MaxConnsPerHost: 2, Base: &http.Transport{MaxConnsPerHost: 2}},
 		"a dialer, no hook in Base":  {Dialer: &dialer.Dialer{}, Base: &http.Transport{}},
 		"a margin without a timeout": {IdleMargin: time.Second},

@@ -70,7 +70,10 @@ func (h *host) giveBack(c *conn, settled bool) bool {
 	now := time.Now()
 	h.mu.Lock()
 	reason, ok := judge(c.candidate(now))
-	if ok && h.t.closing() {
+	switch {
+	case h.t.closed():
+		reason, ok = ReasonClosed, false
+	case ok && h.t.closing():
 		reason, ok = ReasonIdleClosed, false
 	}
 	switch {

@@ -90,7 +90,8 @@ func (t *Transport) noteQuietLocked(h *host) {
 
 // Close ends everything at once: idle connections are closed, requests under way fail
 // with ErrClosed in an *Error that says how far they got, and so do new ones. It doesn't
-// wait for a peer, and it is no error to call it again.
+// wait for a peer or for those requests: Stats counts their connections until they have
+// noticed. It is no error to call it again.
 func (t *Transport) Close() error {
 	t.raise(stateClosed)
 	t.cancel()

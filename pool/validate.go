@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 )
@@ -106,7 +107,7 @@ func checkProtocols(base *http.Transport) error {
 	if p := base.Protocols; p != nil && !p.HTTP1() {
 		return &ConfigError{"Config.Base.Protocols", "HTTP/1 is not among them, and this version speaks no other"}
 	}
-	if base.HTTP2 != nil {
+	if base.HTTP2 != nil && !reflect.ValueOf(*base.HTTP2).IsZero() { // Clone may set an empty one
 		return &ConfigError{"Config.Base.HTTP2", "HTTP/2 settings can't be honoured: this version speaks HTTP/1 only"}
 	}
 	for proto := range base.TLSNextProto {

@@ -260,3 +260,23 @@ func TestPerHostOverride(t *testing.T) {
 		b.wantBody("b")
 	})
 }
+
+// A waiter that wakes late, on a machine that is too busy, must not send on what has
+// grown too old since it was handed over.
+func TestDeliveredConnectionIsJudgedAgain(t *testing.T) {
+	inBubble(t, Config{ProxyIdleTimeout: time.Second}, func(s *script) {
+		p := s.exchange()
+		h := s.tr.allHosts()[0]
+		h.mu.Lock()
+		c := h.popIdleLocked() // as if it lay in a waiter's channel
+		h.mu.Unlock()
+		time.Sleep(time.Second)
+		if g, err := h.admit(c, false); g.c != nil || err != nil {
+			t.Errorf("got %+v, %v, want none", g, err)
+		}
+		p.wantClosed()
+		if st := s.stats(); st.ClosedBy[ReasonIdleLimit] != 1 {
+			t.Errorf("closed by %v", st.ClosedBy)
+		}
+	})
+}
