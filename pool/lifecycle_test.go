@@ -124,7 +124,7 @@ func TestCloseDuringADial(t *testing.T) {
 		a := s.get()
 		d := s.wantDial()
 		s.tr.Close()
-		a.wantError(PhaseWait, ErrClosed)
+		a.wantError(PhaseDial, ErrClosed)
 		<-d.ctx.Done()
 	})
 }

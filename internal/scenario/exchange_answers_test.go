@@ -131,8 +131,9 @@ func TestADiscardedAnswerWithoutEndCostsOneConnection(t *testing.T) {
 				if d := time.Since(start); d > patience/2 {
 					t.Errorf("%s: it took %v", tt.name, d)
 				}
-				if g := gauges(tr); g != (counts{Open: 1, Idle: 1}) {
-					t.Errorf("%s: the gauges are %+v", tt.name, g)
+				// The discarded connection may be counted for a moment after its close.
+				if !within(patience, func() bool { return gauges(tr) == counts{Open: 1, Idle: 1} }) {
+					t.Errorf("%s: the gauges are %+v", tt.name, gauges(tr))
 				}
 			}
 		}

@@ -179,22 +179,34 @@ func TestAFailureOnAReusedConnectionSaysHowLongItWasIdle(t *testing.T) {
 	})
 }
 
-// http.Client wraps what it gets once, and adds nothing that hides it.
+// http.Client wraps what it gets, in a type of its own. Only its own Timeout makes it
+// replace the error by a text.
 func TestAClientsErrorKeepsTheFacts(t *testing.T) {
-	r := newRig(t, plain)
-	p := r.peer(keeps)
-	hc := &http.Client{Transport: &retry.Transport{Base: r.pool(pool.Config{})}, Timeout: 100 * time.Millisecond}
-	start := time.Now()
-	err := doer(hc.Do).send(newCall(t.Context(), http.MethodGet, p.url, noBody))
-	ue, ok := errors.AsType[*url.Error](err)
-	if !ok || !ue.Timeout() {
-		t.Errorf("the Client's own limit isn't told as a timeout: %v", err)
-	}
-	if e := poolError(t, err); e.Phase != pool.PhaseSent || p.received() != 1 {
-		t.Errorf("phase %v, %d requests", e.Phase, p.received())
-	}
-	if d := time.Since(start); d < 100*time.Millisecond || d > patience/2 {
-		t.Errorf("it took %v", d)
+	const limit = 100 * time.Millisecond
+	for _, own := range []bool{false, true} {
+		r := newRig(t, plain)
+		p := r.peer(keeps)
+		hc := &http.Client{Transport: &retry.Transport{Base: r.pool(pool.Config{})}}
+		start := time.Now()
+		ctx := t.Context()
+		if own {
+			hc.Timeout = limit
+		} else {
+			limited, cancel := context.WithTimeout(ctx, limit)
+			defer cancel()
+			ctx = limited
+		}
+		err := doer(hc.Do).send(newCall(ctx, http.MethodGet, p.url, noBody))
+		ue, ok := errors.AsType[*url.Error](err)
+		if !ok || !ue.Timeout() || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the limit isn't told as one: %v", err)
+		}
+		if !own && poolError(t, err).Phase != pool.PhaseSent || p.received() != 1 {
+			t.Errorf("%v; %d requests", err, p.received())
+		}
+		if d := time.Since(start); d < limit || d > patience/2 {
+			t.Errorf("it took %v", d)
+		}
 	}
 }
 

@@ -274,7 +274,7 @@ func (d *stuck) wantClosed(t *testing.T, since time.Time, limit time.Duration) {
 const never = "https://origin.invalid/" // what no proxy here gets to
 
 func TestAProxyThatGetsNowhereEndsByTheStagesLimit(t *testing.T) {
-	const limit = 300 * time.Millisecond
+	const limit = 200 * time.Millisecond
 	eachSilence(t, func(t *testing.T, s *stuck) {
 		start := time.Now()
 		c := newCall(t.Context(), http.MethodPost, never, oneShot)
@@ -295,7 +295,7 @@ func TestAProxyThatGetsNowhereEndsByTheStagesLimit(t *testing.T) {
 }
 
 func TestAProxyThatGetsNowhereDoesNotHoldACallerBeyondItsDeadline(t *testing.T) {
-	const limit = 200 * time.Millisecond
+	const limit = 100 * time.Millisecond
 	eachSilence(t, func(t *testing.T, s *stuck) {
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
