@@ -1,0 +1,103 @@
+package pool
+
+import (
+	"errors"
+	"net"
+
+	"example.com/connwise/internal/h1"
+)
+
+// replaceable tells whether a failure was no more than a stale connection: it was
+// reused, took no byte of the request, and the body is as it was.
+func (c *call) replaceable(e *Error) bool {
+	if e.Phase != PhaseUnsent || !e.Reused || e.BodyTouched && c.small == nil || c.body.wasTouched() {
+		return false
+	}
+	_, callers := errors.AsType[*CallerError](e)
+	return !callers && c.req.Context().Err() == nil
+}
+
+// failed closes what is left of the request's body and counts the failure.
+func (c *call) failed(e *Error) *Error {
+	switch {
+	case c.body != nil:
+		c.body.Close()
+		c.body.release()
+	case c.small == nil:
+		closeBody(c.req)
+	}
+	c.h.noteFailed()
+	return e
+}
+
+// lost turns a failed exchange into an *Error and retires its connection, which h1 has
+// closed.
+func (c *call) lost(err error) *Error {
+	f := c.x.Facts()
+	e := c.describe(&Error{Phase: phaseOf(f), Sent: f.Sent, Err: c.cause(err)})
+	reason := ReasonError
+	switch {
+	case c.g.c.killed.Load() != nil:
+		reason = ReasonClosed
+	case c.cancelled():
+		reason = ReasonCancelled
+	case e.Phase == PhaseUnsent && e.Reused:
+		reason = ReasonPeerClosed
+	case e.Timeout():
+		reason = ReasonTimeout
+	}
+	c.h.retire(c.g.c, reason)
+	return e
+}
+
+// cause is err as the caller should see it.
+func (c *call) cause(err error) error {
+	if k := c.g.c.killed.Load(); k != nil {
+		return *k
+	}
+	if b, ok := errors.AsType[*h1.BodyError](err); ok {
+		return &CallerError{CallerBody, b.Err}
+	}
+	return err
+}
+
+func (c *call) cancelled() bool {
+	if c.req.Context().Err() != nil {
+		return true
+	}
+	select {
+	//lint:ignore SA1019 as in run
+	case <-c.req.Cancel:
+		return true
+	default:
+		return false
+	}
+}
+
+// describe adds to e what is known of the call's connection and body.
+func (c *call) describe(e *Error) *Error {
+	e.Reused, e.Idle = c.g.reused, c.g.idle
+	e.BodyTouched = c.req.GetBody == nil && (c.small != nil || c.body.wasTouched())
+	return c.g.c.describe(e)
+}
+
+// describe adds to e what the connection is.
+func (c *conn) describe(e *Error) *Error {
+	e.Host, e.Proto, e.Addr = c.h.key.addr, "HTTP/1.1", remoteAddr(c.nc)
+	return e
+}
+
+// remoteAddr is the text of nc's address. A dial hook may give a connection that has
+// none, or that embeds a nil net.Conn and does no more than read and write: an error's
+// decoration must not be what brings its user down.
+func remoteAddr(nc net.Conn) (addr string) {
+	defer func() {
+		if recover() != nil {
+			addr = ""
+		}
+	}()
+	if a := nc.RemoteAddr(); a != nil {
+		addr = a.String()
+	}
+	return addr
+}
