@@ -15,9 +15,9 @@
 //  4. The last thing before the first byte is one look at the socket, with no lock held
 //     (conn.look in acquire.go).
 //  5. internal/h1 makes the exchange and collects facts (call.go).
-//  6. On an error, phaseOf (phaseof.go) turns the facts into the Phase of an *Error, which
-//     failure.go completes. A
-//     reused connection that took no byte is replaced without the caller's knowledge.
+//  6. On an error, phaseOf (phaseof.go) turns the facts into the Phase of an *Error
+//     (failure.go). A reused connection that took no byte is replaced without the caller's
+//     knowledge.
 //  7. On success the call itself is the answer's body. Its end, an error or Close gives
 //     the connection back once: to the oldest waiter, else to the idle stack, else it is
 //     retired with a reason (host.put, host.retire). If the host was seen to send or close

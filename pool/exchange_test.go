@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/textproto"
 	"net/url"
 	"slices"
 	"strings"
@@ -434,5 +435,21 @@ func TestProxyHookVetoes(t *testing.T) {
 		if c, ok := errors.AsType[*CallerError](e); !ok || c.Source != CallerHook {
 			t.Errorf("%v isn't the hook's", e)
 		}
+	})
+}
+
+func TestTraceHookVetoes(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		veto := errors.New("no hints")
+		trace := &httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error { return veto }}
+		tp := s.start(s.request("GET", nil).WithContext(httptrace.WithClientTrace(context.Background(), trace)))
+		p := s.wantDial().finish()
+		p.wantRequest()
+		io.WriteString(p, "HTTP/1.1 103 Early Hints\r\n\r\n")
+		e := tp.wantError(PhaseResponse, veto)
+		if c, ok := errors.AsType[*CallerError](e); !ok || c.Source != CallerHook {
+			t.Errorf("%v isn't the hook's", e)
+		}
+		p.wantClosed()
 	})
 }

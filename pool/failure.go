@@ -58,6 +58,9 @@ func (c *call) cause(err error) error {
 	if b, ok := errors.AsType[*h1.BodyError](err); ok {
 		return &CallerError{CallerBody, b.Err}
 	}
+	if hook, ok := errors.AsType[*h1.HookError](err); ok {
+		return &CallerError{CallerHook, hook.Err}
+	}
 	return err
 }
 
