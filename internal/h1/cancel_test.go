@@ -93,6 +93,45 @@ func TestCancelDuringTheBodysWrite(t *testing.T) {
 	})
 }
 
+// A lateWriter is a connection whose Write, once the head is out, succeeds when it may.
+type lateWriter struct {
+	net.Conn
+	began, may chan struct{}
+	writes     int
+}
+
+func (l *lateWriter) Write(p []byte) (int, error) {
+	if l.writes++; l.writes > 1 {
+		l.began <- struct{}{}
+		<-l.may
+		return len(p), nil
+	}
+	return l.Conn.Write(p)
+}
+
+// TestNoReadBeginsAfterACancel: the Write that was under way goes well nevertheless.
+func TestNoReadBeginsAfterACancel(t *testing.T) {
+	eachCancel(t, func(t *testing.T, with func(Request) (Request, func(), error)) {
+		r := newRig(t, Options{})
+		l := &lateWriter{Conn: r.nc, began: make(chan struct{}, 9), may: make(chan struct{})}
+		r.c = NewConn(l, &Options{})
+		b := newBody(t, "")
+		b.r = &pieces{p: []string{"one", "two"}}
+		req, cancel, cause := with(post(t, b))
+		a := r.start(req)
+		<-l.began
+		cancel()
+		synctest.Wait()
+		close(l.may)
+		a.failsWith(cause)
+		if b.reads != 1 {
+			t.Errorf("%d reads, want 1", b.reads)
+		}
+		b.wantClosed()
+		a.wantFacts(Facts{Sent: int64(len(postHead + chunkOf("one"))), BodyTouched: true})
+	})
+}
+
 func TestCancelDuringTheBodysRead(t *testing.T) {
 	eachCancel(t, func(t *testing.T, with func(Request) (Request, func(), error)) {
 		r := newRig(t, Options{})

@@ -167,6 +167,9 @@ func TestCloseLetsTheLastWriteEnd(t *testing.T) {
 			a.wantEnd(EndKept)
 			synctest.Wait()
 			b.wantClosed()
+			if sized && b.reads > 1 {
+				t.Error("a Read of the body began after Close")
+			}
 		})
 	}
 }
