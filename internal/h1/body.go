@@ -113,6 +113,7 @@ func (x *Exchange) endReading() {
 	surplus := x.br.Buffered() > 0
 	eof := x.readErr == io.EOF
 	x.dropReader()
+	x.switchOff(&x.rstall) // a drain's, which is over
 	x.awaitLastWrite()
 	x.mu.Lock()
 	x.readEnd = true

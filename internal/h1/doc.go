@@ -5,13 +5,14 @@
 // The walk of an exchange:
 //
 //   - frame.go decides how the body is delimited, head.go lays out the head.
-//   - Start (exchange.go) sends both from the caller's goroutine. A body that is absent
-//     or small goes out with the head in one Write; any other has a writer goroutine
-//     (upload.go) and is read by it alone (source.go).
+//   - Start (exchange.go) sends both from the caller's goroutine (send.go). A body that
+//     is absent or small goes out with the head in one Write. Any other has a writer
+//     goroutine (upload.go, encode.go); caller.go holds its contract with the body.
 //   - answer.go reads the answer's head, passing interim answers by. The caller's
 //     goroutine does it, also while the writer is at work, so an early answer is seen.
 //   - body.go reads the answer's body, gzip.go decodes it, drain.go ends it early, and
 //     upgrade.go stands in for it after 101.
+//   - watch.go ends it with the context and the limits of Options.
 //   - state.go settles how the exchange ends. Whoever ends it (a Read at the end of the
 //     body, Close, the writer, a cancelled context, a timer) calls the Owner, once.
 //

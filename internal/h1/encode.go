@@ -132,16 +132,10 @@ func (u *upload) next() (int, error) {
 	return u.read(u.room())
 }
 
-// write writes p unless the upload was stopped.
+// write writes p. After a stop the connection is closed.
 func (u *upload) write(p []byte) error {
 	if len(p) == 0 {
 		return nil
-	}
-	u.x.mu.Lock()
-	stop := u.stop
-	u.x.mu.Unlock()
-	if stop {
-		return errStopped
 	}
 	err := u.x.write(p)
 	if err != nil {

@@ -145,3 +145,31 @@ func TestReadStall(t *testing.T) {
 		r.wantClosed()
 	})
 }
+
+// TestLateAlarm: a timer's function may run after the alarm was switched off, or set
+// anew for the next Read.
+func TestLateAlarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Options{})
+		a := r.start(get(t))
+		r.hearsHead()
+		r.says(ok5)
+		a.answer(200)
+		x := &a.x
+		x.mu.Lock()
+		x.timeoutLocked(&x.rstall, time.Second, WhatReadStall)
+		x.mu.Unlock()
+		time.Sleep(time.Second / 2)
+		x.mu.Lock()
+		x.timeoutLocked(&x.rstall, time.Second, WhatReadStall)
+		x.mu.Unlock()
+		time.Sleep(time.Second / 2)
+		x.ring(&x.rstall) // the first setting's
+		x.switchOff(&x.rstall)
+		time.Sleep(time.Second)
+		x.ring(&x.rstall) // the second's
+		a.open()
+		a.reads("hello")
+		a.wantEnd(EndKept)
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"testing/synctest"
 )
 
 const switching = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n"
@@ -84,20 +85,23 @@ func TestTunnelWithoutCloseWrite(t *testing.T) {
 
 // TestTunnelWritesAfterTheBody: a body that is still on its way goes first.
 func TestTunnelWritesAfterTheBody(t *testing.T) {
-	r := newRig(t, Options{})
-	pr, pw := io.Pipe()
-	a := r.start(post(t, pr))
-	r.hearsHead()
-	r.says(switching)
-	rw := a.answer(101).Body.(io.ReadWriteCloser)
-	wrote := make(chan error, 1)
-	go func() { _, err := io.WriteString(rw, "tunnel"); wrote <- err }()
-	io.WriteString(pw, "body")
-	pw.Close()
-	r.hears(chunkOf("body") + "0\r\n\r\n" + "tunnel")
-	if err := <-wrote; err != nil {
-		t.Error(err)
-	}
-	rw.Close()
-	a.wantEnd(EndUpgraded)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Options{})
+		pr, pw := io.Pipe()
+		a := r.start(post(t, pr))
+		r.hearsHead()
+		r.says(switching)
+		rw := a.answer(101).Body.(io.ReadWriteCloser)
+		wrote := make(chan error, 1)
+		go func() { _, err := io.WriteString(rw, "tunnel"); wrote <- err }()
+		r.silent()
+		io.WriteString(pw, "body")
+		pw.Close()
+		r.hears(chunkOf("body") + "0\r\n\r\n" + "tunnel")
+		if err := <-wrote; err != nil {
+			t.Error(err)
+		}
+		rw.Close()
+		a.wantEnd(EndUpgraded)
+	})
 }
