@@ -94,7 +94,11 @@ func TestAnEarlyAnswerThatIsClosedEndsItsUploadAndItsConnection(t *testing.T) {
 						}
 					}
 					resp.Body.Close()
-					<-v.closed // or the test hangs
+					select {
+					case <-v.closed:
+					case <-time.After(patience):
+						t.Fatalf("%s: the body of the upload was not closed", name)
+					}
 					start := time.Now()
 					do.must(t, newCall(t.Context(), http.MethodGet, p.url, noBody))
 					if d := time.Since(start); d > patience/2 {
