@@ -113,7 +113,7 @@ func (x *Exchange) endReading() {
 	surplus := x.br.Buffered() > 0
 	eof := x.readErr == io.EOF
 	x.dropReader()
-	x.switchOff(&x.rstall) // a drain's, which is over
+	x.switchOff(&x.rstall) // of a drain
 	x.awaitLastWrite()
 	x.mu.Lock()
 	x.readEnd = true

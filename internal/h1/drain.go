@@ -78,7 +78,6 @@ func (x *Exchange) drainWire() bool {
 	x.mu.Lock()
 	x.setLocked(&x.rstall, drainTime, EndUnread, http.ErrBodyReadAfterClose)
 	x.mu.Unlock()
-	defer x.switchOff(&x.rstall)
 	p := scratch.Get().(*[4 << 10]byte)
 	defer scratch.Put(p)
 	for sum := 0; sum <= drainBytes; {
