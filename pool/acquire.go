@@ -218,6 +218,7 @@ func (h *host) leave(w *waiter, cause error) error {
 	h.tot.WaitTime += time.Since(w.since)
 	if w.queued {
 		h.queue.remove(w)
+		h.noteLeftLocked()
 		h.mu.Unlock()
 		return h.waitError(w, phase, n, cause)
 	}

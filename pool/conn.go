@@ -40,7 +40,10 @@ type conn struct {
 	state connState
 	epoch uint64 // host.epoch when it was dialled
 
-	dialAt time.Time // when its dial began
+	// Of its dial.
+	dialAt  time.Time
+	cutDial func() // ends it
+	cut     bool   // cutDial was called, as no request waits for it
 }
 
 type connState uint8

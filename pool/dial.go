@@ -36,15 +36,15 @@ func (h *host) dialMissingLocked() {
 			w.dialled = true
 			ctx, w.gate = detach(w.ctx)
 		}
+		ctx, c.cutDial = context.WithTimeout(ctx, dialTimeout)
 		h.t.dials.Go(func() { h.dial(ctx, c) })
 	}
 }
 
-// dial opens c. It ends when the dialer's limits, dialTimeout or Close say so.
+// dial opens c. It ends when the dialer's limits, dialTimeout, cutOrphans or Close say so.
 func (h *host) dial(ctx context.Context, c *conn) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	defer context.AfterFunc(h.t.ctx, cancel)()
+	defer c.cutDial()
+	defer context.AfterFunc(h.t.ctx, c.cutDial)()
 	link, err := h.t.set.dialer.Dial(ctx, h.route)
 	if err == nil {
 		err = checkProto(link)
@@ -104,7 +104,8 @@ func (h *host) dialFailed(c *conn, err error) {
 	h.dialing--
 	h.tot.DialsFailed++
 	d := delivery{err: err, dialled: true}
-	if w := h.queue.pop(); w != nil {
+	if w := h.queue.head; w != nil && !c.cut { // a cut says nothing to who came after it
+		h.queue.pop()
 		w.ready <- d
 		for len(h.conns) == 0 && h.queue.head != nil && !h.queue.head.since.After(c.dialAt) {
 			h.queue.pop().ready <- d

@@ -33,6 +33,7 @@ type host struct {
 	shown   time.Duration // the last announced idle timeout, for Stats
 	usedAt  time.Time     // the last checkout or checkin, for forgetting
 	gone    bool          // forgotten: look it up again
+	reaping bool          // cutOrphans is to come
 
 	// See settle.go.
 	settling     []*conn

@@ -3,6 +3,8 @@ package pool
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/url"
 	"syscall"
 	"testing"
 	"time"
@@ -68,15 +70,67 @@ func TestDialOutlivesItsRequest(t *testing.T) {
 	})
 }
 
-func TestDialEndsOnItsOwn(t *testing.T) {
-	inBubble(t, Config{}, func(s *script) {
+func TestDialThatNobodyWaitsForEndsAfterAGrace(t *testing.T) {
+	proxied := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test:3128"})}
+	for grace, cfg := range map[time.Duration]Config{
+		orphanGrace:      {},
+		orphanGraceProxy: {Base: proxied},
+	} {
+		inBubble(t, cfg, func(s *script) {
+			a := s.get()
+			d := s.wantDial()
+			time.Sleep(time.Minute / 2)
+			a.wantPending()
+			left := time.Now()
+			a.cancel()
+			a.wantError(PhaseDial, context.Canceled)
+			<-d.ctx.Done()
+			if took := time.Since(left); took != grace {
+				t.Errorf("the dial ended after %v, want %v", took, grace)
+			}
+			if st := s.stats(); st.Dialing != 0 || st.DialsFailed != 1 {
+				t.Errorf("dialing %d, failed %d, want 0 and 1", st.Dialing, st.DialsFailed)
+			}
+		})
+	}
+}
+
+// A request that comes while such a dial ends is served by another one.
+func TestCutDialIsNobodysFailure(t *testing.T) {
+	inBubble(t, Config{MaxConnsPerHost: 1}, func(s *script) {
 		a := s.get()
-		d := s.wantDial()
+		s.wantDial()
 		a.cancel()
 		a.wantError(PhaseDial, context.Canceled)
-		<-d.ctx.Done()
-		if st := s.stats(); st.Dialing != 0 || st.DialsFailed != 1 {
-			t.Errorf("dialing %d, failed %d, want 0 and 1", st.Dialing, st.DialsFailed)
+		h := s.tr.allHosts()[0]
+		time.Sleep(orphanGrace - time.Nanosecond)
+		h.mu.Lock() // so that the cut and b's wait come before the dial's end is noted
+		b := make(chan *trip)
+		go func() { b <- s.get() }()
+		for c := range h.conns {
+			c.cut = true
+			c.cutDial()
+		}
+		h.mu.Unlock()
+		tp := <-b
+		s.wantDial().finish().serve("ok")
+		tp.wantBody("ok")
+	})
+}
+
+// Dials to a host that hangs are no more than the requests that wait, and those that
+// have their grace.
+func TestHangingDialsDoNotPileUp(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		for range 100 {
+			ctx, cancel := context.WithTimeout(s.Context(), 20*time.Millisecond)
+			tp := s.start(s.request("GET", nil).WithContext(ctx))
+			<-tp.done
+			cancel()
+			tp.wantError(PhaseDial, context.DeadlineExceeded)
+		}
+		if st := s.stats(); st.Dials > 2 || st.Waiting != 0 {
+			t.Errorf("%d dials for requests that came one after the other, %d waiting", st.Dials, st.Waiting)
 		}
 	})
 }
