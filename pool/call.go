@@ -175,8 +175,11 @@ func (c *call) ExchangeDone(reusable bool, why h1.End) {
 		kept = c.h.put(conn)
 	} else {
 		reason := reasonOf(why)
-		if conn.killed.Load() != nil {
+		switch {
+		case conn.killed.Load() != nil:
 			reason = ReasonClosed
+		case reason == ReasonError && conn.peerClosed.Load():
+			reason = ReasonPeerAborted
 		}
 		c.h.retire(conn, reason)
 	}

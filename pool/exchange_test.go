@@ -127,6 +127,9 @@ func TestWhatMayHaveBeenSentIsNotReplaced(t *testing.T) {
 					t.Errorf("%+v", e)
 				}
 				s.wantNoDial()
+				if st := s.stats(); st.ClosedBy[ReasonPeerAborted] != 1 {
+					t.Errorf("closed by %v", st.ClosedBy)
+				}
 			})
 		})
 	}

@@ -2,7 +2,9 @@ package pool
 
 import (
 	"errors"
+	"io"
 	"net"
+	"syscall"
 
 	"example.com/connwise/internal/h1"
 )
@@ -45,9 +47,21 @@ func (c *call) lost(err error) *Error {
 		reason = ReasonPeerClosed
 	case e.Timeout():
 		reason = ReasonTimeout
+	case endedByPeer(err):
+		reason = ReasonPeerAborted
 	}
 	c.h.retire(c.g.c, reason)
 	return e
+}
+
+// endedByPeer is for the books only: nothing is decided by it.
+func endedByPeer(err error) bool {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // cause is err as the caller should see it.

@@ -76,6 +76,7 @@ func (t *Transport) keepIdleBound() {
 
 // RoundTrip sends req and returns the answer once its head is there. Any error is an
 // *Error, also from Body.Read afterwards (but for io.EOF and http.ErrBodyReadAfterClose).
+// After 101 Switching Protocols the body is the connection, with its own errors.
 // The caller has to close the body. The request's body is closed in any case, and not
 // read any more once RoundTrip has failed or the answer's body was closed.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
