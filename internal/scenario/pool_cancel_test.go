@@ -116,7 +116,7 @@ func TestACancelAtAnyMomentLeavesNothingBehind(t *testing.T) {
 
 // The peer is silent, and answers when nobody listens any more. Nobody must get that.
 func TestALateAnswerReachesNobody(t *testing.T) {
-	const limit = 200 * time.Millisecond
+	const limit = 120 * time.Millisecond
 	ends := []struct {
 		name string
 		over func(pool.Config) (pool.Config, time.Duration) // and the context's limit

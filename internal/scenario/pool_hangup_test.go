@@ -63,7 +63,7 @@ func TestACloseBehindAnAnswerLosesNothing(t *testing.T) {
 			}
 		})
 		for _, workers := range []int{1, 8} {
-			rounds := 400 / workers
+			rounds := 240 / workers
 			if r.mode.tls {
 				rounds = 64 / workers
 			}

@@ -100,7 +100,7 @@ func TestAFailingHostCostsOthersNothing(t *testing.T) {
 		tr := r.pool(pool.Config{})
 		do := doer(tr.RoundTrip)
 		// Two connections to the bad host, of which each failure takes one.
-		const rounds = 60
+		const rounds = 30
 		for i := range rounds {
 			do.must(t, newCall(t.Context(), http.MethodGet, good.url, noBody))
 			err := do.send(newCall(t.Context(), http.MethodPost, bad.url, bodyKinds[i%len(bodyKinds)]))

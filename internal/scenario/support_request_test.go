@@ -78,13 +78,17 @@ func newCall(ctx context.Context, method, url string, kind bodyKind) *call {
 type onceBody struct {
 	r                    io.Reader
 	reads, bytes, closes atomic.Int64
-	late                 atomic.Bool // read after Close
+	over                 atomic.Bool // its call has returned
 }
+
+// lateReads counts Reads of bodies whose calls were over. A Read that is under way when
+// its body is closed is none: that is how a Read that hangs is ended.
+var lateReads atomic.Int64
 
 func (b *onceBody) Read(p []byte) (int, error) {
 	b.reads.Add(1)
-	if b.closes.Load() > 0 {
-		b.late.Store(true)
+	if b.over.Load() {
+		lateReads.Add(1)
 	}
 	n, err := b.r.Read(p)
 	b.bytes.Add(int64(n))
@@ -97,15 +101,14 @@ func (b *onceBody) Close() error {
 }
 
 // misuse says what was wrong with the handling of a body whose call is over; nil is fine
-// for a request without one.
+// for a request without one. From then on the body must not be read.
 func (b *onceBody) misuse() error {
-	switch {
-	case b == nil:
+	if b == nil {
 		return nil
-	case b.closes.Load() != 1:
-		return fmt.Errorf("the body was closed %d times", b.closes.Load())
-	case b.late.Load():
-		return errors.New("the body was read after its Close")
+	}
+	b.over.Store(true)
+	if n := b.closes.Load(); n != 1 {
+		return fmt.Errorf("the body was closed %d times", n)
 	}
 	return nil
 }

@@ -84,6 +84,9 @@ func newRig(t *testing.T, m mode) *rig {
 		for _, end := range r.ends {
 			end()
 		}
+		if n := lateReads.Swap(0); n > 0 {
+			t.Errorf("request bodies were read %d times after their calls were over", n)
+		}
 		if t.Failed() {
 			return // what is left behind is no news then
 		}
