@@ -72,6 +72,9 @@ func (c *call) cause(err error) error {
 	if b, ok := errors.AsType[*h1.BodyError](err); ok {
 		return &CallerError{CallerBody, b.Err}
 	}
+	if r, ok := errors.AsType[*h1.RequestError](err); ok {
+		return &CallerError{CallerRequest, r.Err}
+	}
 	if hook, ok := errors.AsType[*h1.HookError](err); ok {
 		return &CallerError{CallerHook, hook.Err}
 	}
