@@ -20,15 +20,22 @@ type grant struct {
 	idle    time.Duration
 }
 
+// A wish is a request's for a connection.
+type wish struct {
+	ctx    context.Context
+	cancel <-chan struct{} // http.Request.Cancel
+	begun  bool            // the request isn't new: Shutdown lets it end
+	w      **waiter        // made when there is something to wait for
+}
+
 // acquire returns a connection whose peer was alive a moment ago: the newest idle one
 // or, whichever comes first, one that another request gives back or that a dial opens.
-// It waits for capacity until MaxWait, and for anything until ctx or cancel ends.
+// It waits for capacity until MaxWait, and for anything until the request ends.
 // The error is an *Error, or errForgotten.
-func (h *host) acquire(ctx context.Context, cancel <-chan struct{}) (grant, error) {
-	var w *waiter // made when there is something to wait for
-	defer func() { w.end() }()
+func (h *host) acquire(ws wish) (grant, error) {
+	defer func() { (*ws.w).end() }()
 	for {
-		c, fromIdle, err := h.take(ctx, cancel, &w)
+		c, fromIdle, err := h.take(ws)
 		if err != nil {
 			return grant{}, err
 		}
@@ -98,7 +105,8 @@ func (h *host) retireStale(c *conn, reason CloseReason) {
 }
 
 // take takes the newest idle connection that judge lets pass, or waits for one.
-func (h *host) take(ctx context.Context, cancel <-chan struct{}, w **waiter) (c *conn, fromIdle bool, err error) {
+func (h *host) take(ws wish) (c *conn, fromIdle bool, err error) {
+	(*ws.w).end() // it was served, and what it was given is no good: its dial was somebody's
 	for {
 		now := time.Now()
 		h.mu.Lock()
@@ -106,18 +114,18 @@ func (h *host) take(ctx context.Context, cancel <-chan struct{}, w **waiter) (c 
 			h.mu.Unlock()
 			return nil, false, errForgotten
 		}
-		if *w == nil && h.t.closing() {
+		if *ws.w == nil && !ws.begun && h.t.closing() {
 			h.mu.Unlock()
 			return nil, false, &Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed}
 		}
 		c := h.popIdleLocked()
 		if c == nil {
-			err := h.enqueueLocked(ctx, w, now)
+			err := h.enqueueLocked(ws, now)
 			h.mu.Unlock()
 			if err != nil {
 				return nil, false, err
 			}
-			c, err = h.wait(ctx, cancel, *w)
+			c, err = h.wait(ws)
 			return c, false, err
 		}
 		h.usedAt = now
@@ -130,20 +138,41 @@ func (h *host) take(ctx context.Context, cancel <-chan struct{}, w **waiter) (c 
 	}
 }
 
-// enqueueLocked queues *w, which it makes if this is the request's first wait. One that
-// waited before goes back to the front: it was the oldest when it was served.
-func (h *host) enqueueLocked(ctx context.Context, w **waiter, now time.Time) error {
+// lookAgain judges and looks at a connection that was granted a while ago. If it may not
+// be used any more it is retired, and false returned.
+func (h *host) lookAgain(g *grant) bool {
+	reason, ok := h.judgeNow(g.c)
+	if ok {
+		var err error
+		if reason, err = g.c.look(); err != nil {
+			ok = false
+		}
+	}
+	if !ok {
+		h.retireStale(g.c, reason)
+		return false
+	}
+	if g.reused || g.wasIdle {
+		g.idle = age(time.Now(), g.c.idleSince)
+	}
+	return true
+}
+
+// enqueueLocked queues the wish's waiter, which it makes if this is the request's first
+// wait. One that waited before goes back to the front: it was the oldest when it was
+// served.
+func (h *host) enqueueLocked(ws wish, now time.Time) error {
 	switch limit := h.cfg.MaxWaiters; {
 	case h.t.closed():
 		return &Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed}
-	case *w != nil:
-		h.queue.pushFront(*w)
+	case *ws.w != nil:
+		h.queue.pushFront(*ws.w)
 	case limit > 0 && !h.canDialLocked() && h.queue.len()-h.dialing >= limit:
 		h.tot.WaitTimeouts++
 		return &Error{Phase: PhaseWait, Host: h.key.addr, Queued: h.queue.len(), Err: ErrTooManyWaiters}
 	default:
-		*w = &waiter{ready: make(chan delivery, 1), since: now, ctx: ctx}
-		h.queue.push(*w)
+		*ws.w = &waiter{ready: make(chan delivery, 1), since: now, ctx: ws.ctx}
+		h.queue.push(*ws.w)
 		h.tot.Waited++
 	}
 	h.usedAt = now
@@ -151,26 +180,30 @@ func (h *host) enqueueLocked(ctx context.Context, w **waiter, now time.Time) err
 	return nil
 }
 
-// wait waits until w is delivered to, its time is up or its request is cancelled.
-func (h *host) wait(ctx context.Context, cancel <-chan struct{}, w *waiter) (*conn, error) {
+// wait waits until the wish's waiter is delivered to, its time is up or its request ends.
+func (h *host) wait(ws wish) (*conn, error) {
+	w := *ws.w
 	var expired <-chan time.Time
+	var timer *time.Timer
 	if max := h.cfg.MaxWait; max > 0 {
-		t := time.NewTimer(max - time.Since(w.since))
-		defer t.Stop()
-		expired = t.C
+		timer = time.NewTimer(max - time.Since(w.since))
+		defer timer.Stop()
+		expired = timer.C
 	}
 	for {
 		select {
 		case d := <-w.ready:
-			return h.delivered(ctx, w, d)
+			return h.delivered(ws.ctx, w, d)
 		case <-expired:
-			expired = nil
 			if err := h.expire(w); err != nil {
 				return nil, err
 			}
-		case <-ctx.Done():
-			return nil, h.leave(w, h1.Ended(ctx))
-		case <-cancel:
+			// A dial is under way for it. Should that serve another one, this one waits
+			// for capacity again.
+			timer.Reset(h.cfg.MaxWait)
+		case <-ws.ctx.Done():
+			return nil, h.leave(w, h1.Ended(ws.ctx))
+		case <-ws.cancel:
 			return nil, h.leave(w, errRequestCanceled)
 		}
 	}

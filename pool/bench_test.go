@@ -75,7 +75,7 @@ func BenchmarkCheckout(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		g, err := h.acquire(context.Background(), nil)
+		g, err := h.acquire(wish{ctx: context.Background(), w: new(*waiter)})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func BenchmarkIdleConn(b *testing.B) {
 		b.StartTimer()
 		conns := make([]*conn, 0, n)
 		for range n {
-			g, err := h.acquire(context.Background(), nil)
+			g, err := h.acquire(wish{ctx: context.Background(), w: new(*waiter)})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"sync/atomic"
 	"time"
 
 	"example.com/connwise/dialer"
@@ -19,6 +20,7 @@ const maxReplacements = 3
 var (
 	errPeerClosed      = errors.New("pool: the peer has closed the connection")
 	errRequestCanceled = errors.New("pool: request canceled")
+	errStale           = errors.New("pool: the connection ended, or grew too old, while a hook ran")
 )
 
 // A call is a request on its way: one exchange's state, and the answer's body. A
@@ -30,64 +32,120 @@ type call struct {
 	trace *httptrace.ClientTrace
 	body  *upload // a streamed request body; nil if there is none or it is in small
 	small []byte  // a body that was in memory, taken when a connection was held
+	w     *waiter // if it had to wait; a replacement keeps its place
 
-	h *host
-	g grant
-	x h1.Exchange
+	h    *host
+	g    grant
+	x    h1.Exchange
+	over atomic.Bool // ExchangeDone was called
 }
 
 func newCall(t *Transport, req *http.Request) *call {
 	c := &call{t: t, req: req, trace: httptrace.ContextClientTrace(req.Context())}
 	if req.Body != nil && req.Body != http.NoBody && !inMemory(req) {
-		c.body = &upload{ReadCloser: req.Body}
+		c.body = &upload{body: req.Body}
 	}
 	return c
 }
 
-// run takes a connection of h and makes the exchange on it.
-func (c *call) run(h *host) (*http.Response, error) {
-	c.h = h
-	for n := 0; ; n++ {
-		if c.trace != nil && c.trace.GetConn != nil {
-			c.trace.GetConn(h.key.addr)
-		}
-		//lint:ignore SA1019 http.Client's Timeout sets Cancel for transports that it doesn't know
-		g, err := h.acquire(c.req.Context(), c.req.Cancel)
-		if err == errForgotten {
-			return nil, err
-		}
+// run takes a connection and makes the exchange on it, again on another one if the first
+// turns out to be stale. It is called for the call that RoundTrip has made.
+func (c *call) run() (*http.Response, error) {
+	for n := 0; ; {
+		h, err := c.t.hostFor(c.req)
 		if err != nil {
+			return nil, c.failed(callerError(c.req.URL.Host, CallerHook, err))
+		}
+		c.h = h
+		if err := c.take(n > 0); err == errForgotten {
+			continue
+		} else if err != nil {
 			return nil, c.failed(err.(*Error))
 		}
-		c.g = g
 		resp, e := c.send()
-		if e == nil {
+		switch {
+		case e == nil:
 			return resp, nil
-		}
-		if n == maxReplacements || !c.replaceable(e) {
+		case n == maxReplacements || !c.replaceable(e) || !c.pause(n):
 			return nil, c.failed(e)
 		}
 		h.noteReplaced()
-		c = &call{t: c.t, req: c.req, trace: c.trace, body: c.body, small: c.small, h: h}
+		c = &call{t: c.t, req: c.req, trace: c.trace, body: c.body, small: c.small, w: c.w}
+		n++
 	}
 }
 
-// send makes one exchange on the connection in c.g.
-func (c *call) send() (*http.Response, *Error) {
-	conn := c.g.c
-	if c.trace != nil && c.trace.GotConn != nil {
-		c.trace.GotConn(httptrace.GotConnInfo{Conn: conn.nc, Reused: c.g.reused, WasIdle: c.g.wasIdle, IdleTime: c.g.idle})
+// take takes a connection from the host. begun says that the request isn't new: Shutdown
+// lets it end.
+func (c *call) take(begun bool) (err error) {
+	if c.trace != nil && c.trace.GetConn != nil {
+		c.trace.GetConn(c.h.key.addr)
 	}
+	//lint:ignore SA1019 http.Client's Timeout sets Cancel for transports that it doesn't know
+	c.g, err = c.h.acquire(wish{c.req.Context(), c.req.Cancel, begun, &c.w})
+	return err
+}
+
+// pause waits between replacements, longer each time: a peer that closes what it has
+// just accepted isn't to be stormed. It returns false if the request ends meanwhile.
+func (c *call) pause(n int) bool {
+	if n == 0 {
+		return true // the common case: one connection was stale
+	}
+	t := time.NewTimer(time.Millisecond << (2 * n))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-c.req.Context().Done():
+	//lint:ignore SA1019 as in take
+	case <-c.req.Cancel:
+	}
+	return false
+}
+
+// send makes one exchange on the connection in c.g. If it is left before that has begun, by
+// a hook's panic too, the connection goes back.
+func (c *call) send() (*http.Response, *Error) {
+	held := true
+	defer func() {
+		if held {
+			c.h.put(c.g.c)
+		}
+	}()
 	if err := c.prepare(); err != nil {
-		c.h.put(conn)
 		return nil, c.describe(&Error{Phase: PhaseUnsent, Err: err})
 	}
+	held = false
+	// Hooks may have taken their time, and the look is to be the last thing before the
+	// first byte.
+	if c.hooked() && !c.h.lookAgain(&c.g) {
+		return nil, c.describe(&Error{Phase: PhaseUnsent, Err: errStale})
+	}
+	return c.exchange()
+}
+
+// exchange sends the request and reads the answer's head.
+func (c *call) exchange() (*http.Response, *Error) {
+	conn := c.g.c
 	conn.uses++
+	returned := false
+	defer func() {
+		if !returned && !c.over.Load() { // a trace hook or the caller's body has panicked
+			c.h.retire(conn, ReasonError)
+		}
+	}()
+	resp, err := c.x.Start(conn.h1, c.wire(), c)
+	returned = true
+	if r, ok := err.(*h1.RequestError); ok {
+		conn.uses--
+		c.h.put(conn) // it is as it was
+		return nil, c.describe(&Error{Phase: PhaseUnsent, Err: &CallerError{CallerRequest, r.Err}})
+	}
 	c.h.sent.Add(1)
 	if c.g.reused {
 		c.h.reused.Add(1)
 	}
-	resp, err := c.x.Start(conn.h1, c.wire(), c)
 	if err != nil {
 		return nil, c.lost(err)
 	}
@@ -97,12 +155,24 @@ func (c *call) send() (*http.Response, *Error) {
 	return c.received(resp), nil
 }
 
-// prepare asks BeforeSend and takes a body that is in memory.
+// hooked tells whether code of the caller's has run since the connection was looked at.
+func (c *call) hooked() bool {
+	return c.t.set.BeforeSend != nil || c.trace != nil && c.trace.GotConn != nil
+}
+
+// prepare does all that can fail or take time on the caller's side: its hooks, and taking
+// a body that is in memory.
 func (c *call) prepare() error {
+	if c.trace != nil && c.trace.GotConn != nil {
+		c.trace.GotConn(httptrace.GotConnInfo{Conn: c.g.c.nc, Reused: c.g.reused, WasIdle: c.g.wasIdle, IdleTime: c.g.idle})
+	}
 	if f := c.t.set.BeforeSend; f != nil {
 		if err := f(c.req); err != nil {
 			return &CallerError{CallerHook, err}
 		}
+	}
+	if c.req.Context().Err() != nil {
+		return h1.Ended(c.req.Context())
 	}
 	if c.body != nil || c.small != nil || c.req.Body == nil || c.req.Body == http.NoBody {
 		return nil
@@ -123,6 +193,7 @@ func (c *call) wire() h1.Request {
 	if c.body != nil {
 		// h1 reads and closes the body through c.body. A copy, since the request is the
 		// caller's.
+		c.body.lend()
 		req := *c.req
 		req.Body = c.body
 		r.Request = &req
@@ -162,6 +233,7 @@ func (h *host) noteAnnounced(c *conn, field string) {
 // ExchangeDone gives the connection back. h1 calls it once for each exchange that had an
 // answer, from whichever goroutine ended it.
 func (c *call) ExchangeDone(reusable bool, why h1.End) {
+	c.over.Store(true)
 	conn, kept := c.g.c, false
 	if reusable {
 		if at := conn.h1.LastRead(); !at.IsZero() {

@@ -43,7 +43,8 @@ type Config struct {
 	// MaxWaiters bounds the requests that wait for a host's capacity; one more fails
 	// at once with ErrTooManyWaiters. Zero: no bound.
 	MaxWaiters int
-	// Hosts overrides settings for single hosts, by "host:port".
+	// Hosts overrides settings for single hosts, by "host:port". Plain http through an http
+	// proxy goes by the proxy's: its connections are the proxy's.
 	Hosts map[string]HostConfig
 
 	// WriteStallTimeout ends a request whose connection accepts no byte for so long

@@ -36,6 +36,9 @@ func TestNewRefusesWhatItCannotHonour(t *testing.T) {
 		{"Config.Dialer", Config{Dialer: &dialer.Dialer{}, Base: &http.Transport{DialContext: dial}}},
 		{"Config.MaxConnsPerHost", Config{MaxConnsPerHost: 1, Base: &http.Transport{MaxConnsPerHost: 2}}},
 		{"Config.MaxIdlePerHost", Config{MaxIdlePerHost: 1, Base: &http.Transport{MaxIdleConnsPerHost: 2}}},
+		{"Config.Base.MaxIdleConnsPerHost", Config{Base: &http.Transport{MaxIdleConnsPerHost: -1}}},
+		{`Config.Hosts["bücher.test:1"].MaxWait`, Config{Hosts: map[string]HostConfig{"bücher.test:1": {MaxWait: -1}}}},
+		{"Config.Dialer.TLSTimeout", Config{Dialer: &dialer.Dialer{TLSTimeout: 1}, Base: &http.Transport{TLSHandshakeTimeout: 2}}},
 		{"Config.Base.IdleConnTimeout", Config{Base: &http.Transport{IdleConnTimeout: -1}}},
 		{"Config.Base.Protocols", Config{Base: &http.Transport{Protocols: h2only}}},
 		{"Config.Base.HTTP2", Config{Base: &http.Transport{HTTP2: &http.HTTP2Config{MaxReadFrameSize: 1 << 20}}}},
@@ -49,6 +52,20 @@ func TestNewRefusesWhatItCannotHonour(t *testing.T) {
 		if tr != nil {
 			t.Errorf("%s: New returned a Transport beside its error", tt.field)
 		}
+	}
+}
+
+func TestHostsKeysAreNormalised(t *testing.T) {
+	s, err := newSettings(Config{Hosts: map[string]HostConfig{"Bücher.Test:443": {MaxWaiters: 7}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.forHost(canonicalAddr("https", "bücher.test")); got.MaxWaiters != 7 {
+		t.Errorf("the override isn't found: %+v", got)
+	}
+	_, err = newSettings(Config{Hosts: map[string]HostConfig{"a.test:1": {}, "A.test:1": {}}})
+	if _, ok := errors.AsType[*ConfigError](err); !ok {
+		t.Errorf("two keys for one host: %v", err)
 	}
 }
 

@@ -8,10 +8,6 @@ import (
 	"example.com/connwise/dialer"
 )
 
-// dialTimeout bounds a dial as a whole. Each stage has its own limit in the dialer;
-// this one is for hooks that ignore theirs, and for dials whose request has left.
-const dialTimeout = 60 * time.Second
-
 var errHTTP2 = errors.New("pool: the dial hook negotiated HTTP/2, which this version doesn't speak")
 
 func (h *host) canDialLocked() bool {
@@ -36,12 +32,12 @@ func (h *host) dialMissingLocked() {
 			w.dialled = true
 			ctx, w.gate = detach(w.ctx)
 		}
-		ctx, c.cutDial = context.WithTimeout(ctx, dialTimeout)
+		ctx, c.cutDial = context.WithCancel(ctx)
 		h.t.dials.Go(func() { h.dial(ctx, c) })
 	}
 }
 
-// dial opens c. It ends when the dialer's limits, dialTimeout, cutOrphans or Close say so.
+// dial opens c. It ends when the dialer's limits, cutOrphans or Close say so.
 func (h *host) dial(ctx context.Context, c *conn) {
 	defer c.cutDial()
 	defer context.AfterFunc(h.t.ctx, c.cutDial)()
@@ -81,6 +77,9 @@ func (h *host) dialled(c *conn) {
 		h.tot.DialsUnused++
 	}
 	switch {
+	case unused && c.peerClosed.Load():
+		h.mu.Unlock()
+		h.retire(c, ReasonPeerClosed)
 	case unused && h.t.set.disableKeepAlives:
 		h.mu.Unlock()
 		h.retire(c, ReasonNotKept)

@@ -151,9 +151,12 @@ func TestReplacementIsBounded(t *testing.T) {
 			tp.wantBody("ok")
 			peers[i].client.FailWriteAfter(0, syscall.EPIPE)
 		}
-		e := s.get().wantError(PhaseUnsent, syscall.EPIPE)
-		if !e.Reused {
-			t.Error("the last one was reused too")
+		start := time.Now()
+		tp := s.get()
+		<-tp.done
+		e := tp.wantError(PhaseUnsent, syscall.EPIPE)
+		if took := time.Since(start); !e.Reused || took != 20*time.Millisecond {
+			t.Errorf("reused %v, after %v: want growing delays of 20ms in all", e.Reused, took)
 		}
 		if st := s.stats(); st.Replaced != maxReplacements || st.Idle != 1 {
 			t.Errorf("replaced %d, idle %d, want %d and 1", st.Replaced, st.Idle, maxReplacements)

@@ -9,26 +9,27 @@ import (
 	"example.com/connwise/internal/h1"
 )
 
-// replaceable tells whether a failure was no more than a stale connection: it was
-// reused, took no byte of the request, and the body is as it was.
+// replaceable tells whether a failure was no more than a stale connection: it had been
+// idle or used, took no byte of the request, and the body is as it was.
 func (c *call) replaceable(e *Error) bool {
-	if e.Phase != PhaseUnsent || !e.Reused || e.BodyTouched && c.small == nil || c.body.wasTouched() {
+	if e.Phase != PhaseUnsent || !(e.Reused || c.g.wasIdle) || c.body.wasTouched() {
 		return false
 	}
 	_, callers := errors.AsType[*CallerError](e)
-	return !callers && c.req.Context().Err() == nil
+	return !callers && !c.cancelled()
 }
 
 // failed closes what is left of the request's body and counts the failure.
 func (c *call) failed(e *Error) *Error {
 	switch {
 	case c.body != nil:
-		c.body.Close()
 		c.body.release()
 	case c.small == nil:
 		closeBody(c.req)
 	}
-	c.h.noteFailed()
+	if c.h != nil {
+		c.h.noteFailed()
+	}
 	return e
 }
 
@@ -71,9 +72,6 @@ func (c *call) cause(err error) error {
 	}
 	if b, ok := errors.AsType[*h1.BodyError](err); ok {
 		return &CallerError{CallerBody, b.Err}
-	}
-	if r, ok := errors.AsType[*h1.RequestError](err); ok {
-		return &CallerError{CallerRequest, r.Err}
 	}
 	if hook, ok := errors.AsType[*h1.HookError](err); ok {
 		return &CallerError{CallerHook, hook.Err}

@@ -30,10 +30,10 @@ type host struct {
 	dialing int
 	epoch   uint64 // raised by CloseIdleConnections and Drain: what is older isn't reused
 	tot     Totals
-	shown   time.Duration // the last announced idle timeout, for Stats
-	usedAt  time.Time     // the last checkout or checkin, for forgetting
-	gone    bool          // forgotten: look it up again
-	reaping bool          // cutOrphans is to come
+	shown   time.Duration          // the last announced idle timeout, for Stats
+	usedAt  time.Time              // the last checkout or checkin, for forgetting
+	gone    bool                   // forgotten: look it up again
+	reaping map[time.Duration]bool // the graces after which cutOrphans is to come
 
 	// See settle.go.
 	settling     []*conn
@@ -96,6 +96,7 @@ func (h *host) offer(c *conn, now time.Time) {
 	if w := h.queue.pop(); w != nil {
 		c.state = connInUse
 		w.ready <- delivery{c: c}
+		h.noteServedLocked()
 		h.mu.Unlock()
 		return
 	}

@@ -71,7 +71,7 @@ func (t *Transport) addHost(raw rawKey, proxy *url.URL) *host {
 		t.hosts[key] = h
 		t.nhosts.Add(1)
 	}
-	if len(h.aliases) < maxAliases {
+	if t.aliases[raw] == nil && len(h.aliases) < maxAliases {
 		h.aliases = append(h.aliases, raw)
 		t.aliases[raw] = h
 	}
@@ -98,6 +98,10 @@ var defaultPorts = map[string]string{"http": "80", "https": "443"}
 func (t *Transport) allHosts() []*host {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
+	return t.hostsLocked()
+}
+
+func (t *Transport) hostsLocked() []*host {
 	hs := make([]*host, 0, len(t.hosts))
 	for _, h := range t.hosts {
 		hs = append(hs, h)

@@ -39,7 +39,8 @@ func (h *host) outdate() {
 
 // Drain retires the connections of one host, given as Stats names it ("host:port"), on
 // all ways to it: idle ones at once, those in use when their requests are done. New
-// requests open new connections. An unknown host is no error: there is nothing to do.
+// requests open new connections. An unknown host is no error: there is nothing to do. (The
+// connections for plain http through an http proxy are the proxy's.)
 func (t *Transport) Drain(host string) {
 	for _, h := range t.allHosts() {
 		if h.key.addr == host {
@@ -55,11 +56,12 @@ func (t *Transport) Shutdown(ctx context.Context) error {
 	t.raise(stateClosing)
 	for {
 		t.CloseIdleConnections()
-		if t.atRest() {
+		if t.closed() || t.atRest() {
 			return t.Close()
 		}
 		select {
 		case <-t.quiet:
+		case <-t.ctx.Done(): // closed, by another Shutdown maybe
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

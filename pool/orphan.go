@@ -12,26 +12,36 @@ const (
 	orphanGraceProxy = 25 * time.Millisecond
 )
 
-func (h *host) orphanGrace() time.Duration {
-	if h.route.Proxy != nil {
-		return orphanGraceProxy
-	}
-	return orphanGrace
-}
-
 // noteLeftLocked is called when a waiter has left the queue without a connection.
 func (h *host) noteLeftLocked() {
-	if h.dialing > h.queue.len() && !h.reaping {
-		h.reaping = true
-		time.AfterFunc(h.orphanGrace(), h.cutOrphans)
+	if h.route.Proxy != nil {
+		h.reapLocked(orphanGraceProxy)
+	} else {
+		h.reapLocked(orphanGrace)
 	}
+}
+
+// noteServedLocked is called when a waiter got a connection that another request gave
+// back: the dial for it is now one too many, but a welcome one.
+func (h *host) noteServedLocked() { h.reapLocked(orphanGrace) }
+
+// reapLocked sees to it that the dials that are too many now end after the grace.
+func (h *host) reapLocked(grace time.Duration) {
+	if h.dialing <= h.queue.len() || h.reaping[grace] {
+		return
+	}
+	if h.reaping == nil {
+		h.reaping = make(map[time.Duration]bool)
+	}
+	h.reaping[grace] = true
+	time.AfterFunc(grace, func() { h.cutOrphans(grace) })
 }
 
 // cutOrphans ends the dials that are more than the waiters, if they have had their grace.
-func (h *host) cutOrphans() {
+func (h *host) cutOrphans(grace time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.reaping = false
+	delete(h.reaping, grace)
 	surplus := h.dialing - h.queue.len()
 	now := time.Now()
 	for c := range h.conns {
@@ -40,11 +50,11 @@ func (h *host) cutOrphans() {
 		}
 		if c.state == connDialing && c.cut {
 			surplus-- // it is about to end
-		} else if c.state == connDialing && age(now, c.dialAt) >= h.orphanGrace() {
+		} else if c.state == connDialing && age(now, c.dialAt) >= grace {
 			c.cut = true
 			c.cutDial()
 			surplus--
 		}
 	}
-	h.noteLeftLocked() // some may have begun since
+	h.reapLocked(grace) // some have begun since
 }

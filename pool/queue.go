@@ -19,11 +19,13 @@ type waiter struct {
 	next, prev *waiter
 }
 
-// end is called when the request needs no connection any more: it has one, or gave up.
-// A dial on its behalf may live on, but calls none of its hooks. A nil waiter never waited.
+// end is called when the waiter was served or gave up, without host.mu. A dial on its
+// behalf may live on, but calls none of its hooks; should it have to wait again, it may
+// have another one. A nil waiter never waited.
 func (w *waiter) end() {
 	if w != nil {
 		w.gate.shut()
+		w.gate, w.dialled = nil, false
 	}
 }
 

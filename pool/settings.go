@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"example.com/connwise/dialer"
@@ -75,7 +74,7 @@ func newSettings(cfg Config) (*settings, error) {
 	s.MaxConnsPerHost = cmp.Or(cfg.MaxConnsPerHost, base.MaxConnsPerHost)
 	s.Hosts = make(map[string]HostConfig, len(cfg.Hosts))
 	for addr, hc := range cfg.Hosts {
-		s.Hosts[strings.ToLower(addr)] = hc
+		s.Hosts[canonicalAddr("", addr)] = hc
 	}
 	if s.Jitter == nil {
 		s.Jitter = rand.Float64

@@ -8,10 +8,11 @@ import (
 
 // Stats returns a snapshot. It takes each host's lock for a moment, one after the other.
 func (t *Transport) Stats() Stats {
-	t.mu.RLock()
-	s := Stats{Total: t.forgotten.clone()}
+	t.mu.RLock() // once, so that a host that is being forgotten counts in one of the two
+	s := Stats{Total: t.forgotten.clone(), Hosts: make([]HostStats, 0, len(t.hosts))}
+	hosts := t.hostsLocked()
 	t.mu.RUnlock()
-	for _, h := range t.allHosts() {
+	for _, h := range hosts {
 		hs := h.stats()
 		s.Total.add(&hs.Totals)
 		s.Hosts = append(s.Hosts, hs)

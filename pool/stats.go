@@ -11,7 +11,7 @@ type CloseReason string
 // The reasons. Stats counts closed connections by them, and their sum is Closed.
 const (
 	ReasonPeerClosed   CloseReason = "peer closed idle"     // FIN, RST or close_notify while idle
-	ReasonPeerAborted  CloseReason = "peer closed in use"    // FIN or RST while a request or its answer was under way
+	ReasonPeerAborted  CloseReason = "peer closed in use"   // FIN or RST while a request or its answer was under way
 	ReasonUnsolicited  CloseReason = "unsolicited data"     // bytes nobody asked for, while idle or behind an answer
 	ReasonIdleLimit    CloseReason = "idle limit"           // idle for as long as the limit in force allows
 	ReasonMaxAge       CloseReason = "max age"              // Config.MaxConnAge

@@ -4,7 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"net/http/httptrace"
-	"sync"
+	"sync/atomic"
+	"time"
 
 	"example.com/connwise/internal/untrace"
 )
@@ -18,29 +19,40 @@ func detach(ctx context.Context) (context.Context, *traceGate) {
 	if trace == nil {
 		return ctx, nil
 	}
-	g := &traceGate{}
+	g := newTraceGate()
 	return httptrace.WithClientTrace(untrace.Context(ctx), g.wrap(trace)), g
 }
 
 // A traceGate lets a dial's trace hooks through until its request has returned.
 type traceGate struct {
-	mu   sync.Mutex // held while a hook runs: shut waits for it
-	over bool
+	turn chan struct{} // taken while a hook runs
+	over atomic.Bool
 }
+
+func newTraceGate() *traceGate { return &traceGate{turn: make(chan struct{}, 1)} }
+
+// hookTime is how long a request that ends waits for a hook of its own that runs. One that
+// takes longer may be seen to run afterwards, but a cancelled request returns.
+const hookTime = 50 * time.Millisecond
 
 // shut ends the calls. A nil gate has none to end.
 func (g *traceGate) shut() {
-	if g != nil {
-		g.mu.Lock()
-		g.over = true
-		g.mu.Unlock()
+	if g == nil || g.over.Swap(true) {
+		return
+	}
+	t := time.NewTimer(hookTime)
+	defer t.Stop()
+	select {
+	case g.turn <- struct{}{}: // no hook is running, and none will
+		<-g.turn
+	case <-t.C:
 	}
 }
 
 func (g *traceGate) run(f func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.over {
+	g.turn <- struct{}{}
+	defer func() { <-g.turn }()
+	if !g.over.Load() {
 		f()
 	}
 }

@@ -86,21 +86,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if req.Context().Err() != nil {
 		closeBody(req)
-		return nil, &Error{Phase: PhaseWait, Host: req.URL.Host, Err: h1.Ended(req.Context())}
+		return nil, &Error{Phase: PhaseWait, Host: canonicalAddr(req.URL.Scheme, req.URL.Host), Err: h1.Ended(req.Context())}
 	}
-	c := newCall(t, req)
-	for {
-		h, err := t.hostFor(req)
-		if err != nil {
-			closeBody(req)
-			return nil, callerError(req.URL.Host, CallerHook, err)
-		}
-		resp, err := c.run(h)
-		if err == errForgotten {
-			continue
-		}
-		return resp, err
-	}
+	return newCall(t, req).run()
 }
 
 func closeBody(req *http.Request) {

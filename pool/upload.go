@@ -8,64 +8,74 @@ import (
 	"reflect"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/net/http/httpguts"
 )
 
 // An upload is a streamed request body in h1's hands. It lets an exchange that never
-// read from it close it without an effect, so that a replacement can still send it;
-// the call releases it when no replacement will follow. The caller's body is closed once.
+// read from it close it without an effect, so that a replacement can still send it; the
+// call releases it when no replacement will follow. The caller's body is closed once.
 type upload struct {
-	io.ReadCloser
-	touched atomic.Bool
+	body io.ReadCloser
 
-	mu       sync.Mutex
-	closed   bool // h1 is done with it
-	released bool
-	once     sync.Once
-	err      error
+	mu       sync.Mutex // not held while body is called: its Close may wait for its Read
+	touched  bool       // a Read was begun
+	given    bool       // an exchange has it, and hasn't closed it
+	released bool       // no exchange will get it any more
+	closed   bool       // body's Close was called or is about to be
+}
+
+// lend gives the body to an exchange.
+func (u *upload) lend() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.given = true
 }
 
 // Read notes that the body was touched before it is.
 func (u *upload) Read(p []byte) (int, error) {
-	if !u.touched.Load() {
-		u.touched.Store(true)
-	}
-	return u.ReadCloser.Read(p)
+	u.mu.Lock()
+	u.touched = true
+	u.mu.Unlock()
+	return u.body.Read(p)
 }
 
-// Close closes the caller's body, at the latest when it is released.
+// Close is for the exchange that has the body. It closes the caller's unless another
+// exchange may still need it.
 func (u *upload) Close() error {
 	u.mu.Lock()
-	u.closed = true
-	now := u.released || u.touched.Load()
-	u.mu.Unlock()
-	if now {
-		return u.closeNow()
-	}
-	return nil
+	u.given = false
+	return u.settle()
 }
 
-// release says that no other exchange will use the body. If the last one has closed it
-// already, the caller's is closed now.
+// release says that no other exchange will get the body. If none has it now, the caller's
+// is closed.
 func (u *upload) release() {
 	u.mu.Lock()
 	u.released = true
-	now := u.closed
-	u.mu.Unlock()
-	if now {
-		u.closeNow()
-	}
+	u.settle()
 }
 
-func (u *upload) closeNow() error {
-	u.once.Do(func() { u.err = u.ReadCloser.Close() })
-	return u.err
+// settle closes the caller's body when it is time. It is called under mu and unlocks it.
+func (u *upload) settle() error {
+	now := !u.given && (u.released || u.touched) && !u.closed
+	u.closed = u.closed || now
+	u.mu.Unlock()
+	if !now {
+		return nil
+	}
+	return u.body.Close()
 }
 
 // wasTouched reports whether a byte was asked of the body. A nil upload has none.
-func (u *upload) wasTouched() bool { return u != nil && u.touched.Load() }
+func (u *upload) wasTouched() bool {
+	if u == nil {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.touched
+}
 
 // maxSmall is the size up to which a body that is in memory goes out with the head in
 // one write. It fits into any socket's send buffer, so that the write doesn't wait for

@@ -25,6 +25,9 @@ func checkConfig(cfg *Config, base *http.Transport) error {
 	if cfg.Dialer != nil && (base.DialContext != nil || base.Dial != nil) {
 		return &ConfigError{"Config.Dialer", "Base.DialContext is set too (a clone of http.DefaultTransport has one): set it to nil, or leave Dialer nil"}
 	}
+	if d := cfg.Dialer; d != nil && d.TLSTimeout != 0 && base.TLSHandshakeTimeout != 0 && d.TLSTimeout != base.TLSHandshakeTimeout {
+		return &ConfigError{"Config.Dialer.TLSTimeout", fmt.Sprintf("is %v, but Base.TLSHandshakeTimeout is %v: set one of them", d.TLSTimeout, base.TLSHandshakeTimeout)}
+	}
 	if cfg.MaxConnsPerHost > 0 && base.MaxConnsPerHost > 0 && cfg.MaxConnsPerHost != base.MaxConnsPerHost {
 		return &ConfigError{"Config.MaxConnsPerHost", fmt.Sprintf("is %d, but Base.MaxConnsPerHost is %d: set one of them", cfg.MaxConnsPerHost, base.MaxConnsPerHost)}
 	}
@@ -50,6 +53,7 @@ func checkSigns(cfg *Config, base *http.Transport) error {
 		{"Config.WriteStallTimeout", int64(cfg.WriteStallTimeout)},
 		{"Config.ReadStallTimeout", int64(cfg.ReadStallTimeout)},
 		{"Config.Base.MaxIdleConns", int64(base.MaxIdleConns)},
+		{"Config.Base.MaxIdleConnsPerHost", int64(base.MaxIdleConnsPerHost)},
 		{"Config.Base.MaxConnsPerHost", int64(base.MaxConnsPerHost)},
 		{"Config.Base.IdleConnTimeout", int64(base.IdleConnTimeout)},
 		{"Config.Base.TLSHandshakeTimeout", int64(base.TLSHandshakeTimeout)},
@@ -74,8 +78,14 @@ func checkMargin(where string, idle, margin time.Duration) error {
 }
 
 func checkHosts(cfg *Config) error {
+	seen := make(map[string]bool, len(cfg.Hosts))
 	for addr, hc := range cfg.Hosts {
 		where := fmt.Sprintf("Config.Hosts[%q]", addr)
+		key := canonicalAddr("", addr)
+		if seen[key] {
+			return &ConfigError{where, "another key names the same host (" + key + ")"}
+		}
+		seen[key] = true
 		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
 			return &ConfigError{where, `the key is not of the form "host:port"`}
 		}

@@ -65,12 +65,15 @@ func NewConn(nc net.Conn, opt *Options) *Conn {
 	return c
 }
 
+// maxLayers bounds the way down, in case that a layer's NetConn leads back to itself.
+const maxLayers = 8
+
 type layered interface{ NetConn() net.Conn }
 
 // bottom returns the connection under all layers that tell what they are on, and how
 // many they are.
 func bottom(nc net.Conn) (raw net.Conn, layers int) {
-	for {
+	for layers < maxLayers {
 		l, ok := nc.(layered)
 		if !ok {
 			return nc, layers
@@ -82,6 +85,7 @@ func bottom(nc net.Conn) (raw net.Conn, layers int) {
 		nc = under
 		layers++
 	}
+	return nc, layers
 }
 
 // LastRead returns when a Read of the connection last returned bytes, with the

@@ -75,7 +75,8 @@ type Exchange struct {
 // io.ReadWriteCloser after a switch of protocols (101), and else x itself. The owner
 // is told when the exchange has ended, which may be before Start returns.
 //
-// On an error the connection is closed and the owner isn't told. The error is the
+// On an error the connection is closed and the owner isn't told. (Only a *RequestError
+// leaves the connection as it was: it comes before the first byte.) The error is the
 // cause alone: Ended's, Read's or Write's own, or one of this package's types.
 //
 // Request.Body is closed once in any case, unless Small is set; on an error before
@@ -94,6 +95,9 @@ func (x *Exchange) Start(c *Conn, req Request, owner Owner) (*http.Response, err
 	}
 	x.watch(ctx)
 	if err := x.send(); err != nil {
+		if r, ok := err.(*RequestError); ok && x.withdraw(r) {
+			return nil, r
+		}
 		return nil, x.abort(err)
 	}
 	resp, err := x.answer()
@@ -101,6 +105,26 @@ func (x *Exchange) Start(c *Conn, req Request, owner Owner) (*http.Response, err
 		return nil, x.abort(err)
 	}
 	return x.open(resp), nil
+}
+
+// withdraw ends an exchange of which nothing was written, and leaves the connection as it
+// was. It returns false if the exchange has failed in another way meanwhile.
+func (x *Exchange) withdraw(r *RequestError) bool {
+	x.mu.Lock()
+	if x.ended {
+		x.mu.Unlock()
+		return false
+	}
+	x.ended, x.why, x.err = true, EndError, r
+	if x.up != nil {
+		x.up.stopLocked()
+	}
+	x.mu.Unlock()
+	x.halt()
+	x.closeBody()
+	x.unwatch()
+	x.c.end()
+	return true
 }
 
 // abort ends an exchange that has no answer, and returns why.
