@@ -1,7 +1,7 @@
 // Package health tells whether a connection's peer is still there, without sending
 // a byte and without blocking.
 //
-// There are two ways to know, and a pool needs both:
+// There are two ways to know, and a pool needs both; the third is for where they fail:
 //
 //   - A look (Socket, Probe, TLSClient.Look) asks the kernel what has arrived on one
 //     connection: nothing, a FIN, an RST, or bytes that nobody asked for. It is the
@@ -11,6 +11,8 @@
 //   - A watch (Watch) calls back when the FIN or the RST arrives, so that a dead
 //     connection leaves the pool at once instead of at its next use. One goroutine
 //     serves all watched connections, and it exists only while there are any.
+//   - A Vigil keeps a Read waiting on an idle connection, which costs a goroutine. It is
+//     for what can't be looked at: wrappers of dial hooks, foreign TLS layers, Windows.
 //
 // ParseKeepAlive reads the idle time that a server announces.
 //

@@ -86,14 +86,18 @@ func (c *conn) look() (CloseReason, error) {
 	if c.peerClosed.Load() {
 		return ReasonPeerClosed, errPeerClosed
 	}
-	v, err := c.probe.Look()
-	switch {
-	case v != health.Dead:
-		return "", nil
-	case errors.Is(err, health.ErrSurplus):
-		return ReasonUnsolicited, err
+	if v, err := c.probe.Look(); v == health.Dead {
+		return reasonOfLook(err), err
 	}
-	return ReasonPeerClosed, err
+	return "", nil
+}
+
+// reasonOfLook is the close reason for what a look found.
+func reasonOfLook(err error) CloseReason {
+	if errors.Is(err, health.ErrSurplus) {
+		return ReasonUnsolicited
+	}
+	return ReasonPeerClosed
 }
 
 // retireStale retires a connection that the look found dead.

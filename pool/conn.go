@@ -17,10 +17,11 @@ type conn struct {
 	h *host
 
 	// Set once, when the dial is done.
-	nc     net.Conn
+	nc     net.Conn // as the dialer gave it
 	h1     *h1.Conn
 	link   *dialer.Link
 	probe  *health.Probe
+	vigil  *health.Vigil   // of a connection that can't be looked at; else nil
 	watch  *health.Watcher // nil where the platform has no watcher
 	opened time.Time
 	maxAge time.Duration // with its jitter; zero: none
@@ -60,8 +61,14 @@ const (
 func (c *conn) open(l *dialer.Link) {
 	t := c.h.t
 	c.nc, c.link = l.Conn, l
-	c.h1 = h1.NewConn(l.Conn, &t.set.h1)
-	c.probe = health.NewProbe(l.Conn)
+	nc := l.Conn
+	c.probe = health.NewProbe(nc)
+	if !c.probe.Sees() {
+		c.vigil = health.NewVigil(nc, c.onVigilEnd)
+		c.probe = health.NewProbe(c.vigil)
+		nc = c.vigil
+	}
+	c.h1 = h1.NewConn(nc, &t.set.h1)
 	c.opened = time.Now()
 	c.idleSince = c.opened
 	if age := t.set.MaxConnAge; age > 0 {
@@ -70,12 +77,27 @@ func (c *conn) open(l *dialer.Link) {
 	c.watch = health.Watch(l.Conn, c.onPeerClose)
 }
 
-// onPeerClose runs on the watcher's goroutine when the peer's FIN or RST has arrived.
-// An idle connection leaves the pool; one in use finishes what it can and is retired
-// when it comes back.
+// onPeerClose runs on the watcher's goroutine when the peer's FIN or RST has arrived. An
+// idle connection leaves the pool; one in use finishes what it can and is retired when it
+// comes back.
 func (c *conn) onPeerClose() {
 	c.peerClosed.Store(true)
-	c.h.dropIdle(c, ReasonPeerClosed)
+	if c.h.route.Connect != nil || c.h.route.ConnectTLS != nil {
+		go c.h.dropIdle(c, ReasonPeerClosed) // a hook's connection may take its time to close
+	} else {
+		c.h.dropIdle(c, ReasonPeerClosed)
+	}
+}
+
+// onVigilEnd runs on a goroutine of the vigil's, which found the end or surplus while the
+// connection was idle.
+func (c *conn) onVigilEnd(err error) { c.h.dropIdle(c, reasonOfLook(err)) }
+
+// rest says that nothing is asked of the connection from now on.
+func (c *conn) rest() {
+	if c.vigil != nil {
+		c.vigil.Begin()
+	}
 }
 
 // close ends the connection's watch and closes it. Never under host.mu.

@@ -53,6 +53,7 @@ func (h *host) dial(ctx context.Context, c *conn) {
 		return
 	}
 	c.open(link)
+	c.rest()
 	h.dialled(c)
 }
 

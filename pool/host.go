@@ -68,6 +68,7 @@ func (h *host) put(c *conn) bool { return h.giveBack(c, false) }
 
 // giveBack is put for a connection that may or may not have settled already.
 func (h *host) giveBack(c *conn, settled bool) bool {
+	c.rest()
 	now := time.Now()
 	h.mu.Lock()
 	reason, ok := judge(c.candidate(now))

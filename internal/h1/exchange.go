@@ -166,8 +166,8 @@ func (x *Exchange) open(resp *http.Response) *http.Response {
 	x.mu.Lock()
 	x.opened = true
 	x.facts.KeepAlive = strings.Join(resp.Header["Keep-Alive"], ",")
-	if x.readEnd && !x.writeEnd {
-		resp.Body = x // so that Close can stop the upload
+	if x.readEnd && x.up.alive() {
+		resp.Body = x // so that Close can stop the upload, or the look behind its end
 	}
 	failed, why := x.ended, x.why
 	x.mu.Unlock()

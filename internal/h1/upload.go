@@ -49,6 +49,19 @@ type reading struct {
 	err error
 }
 
+// alive reports whether the goroutine may still use the body. There is none in a nil upload.
+func (u *upload) alive() bool {
+	if u == nil {
+		return false
+	}
+	select {
+	case <-u.done:
+		return false
+	default:
+		return true
+	}
+}
+
 func (x *Exchange) newUpload() *upload {
 	u := &upload{x: x, stopc: make(chan struct{}), sentc: make(chan struct{}), done: make(chan struct{})}
 	if small := x.req.Small; small != nil {

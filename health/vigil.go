@@ -1,0 +1,110 @@
+package health
+
+import (
+	"errors"
+	"net"
+	"sync/atomic"
+)
+
+// A Vigil is a connection that can't be looked at, made one that can: while it is idle a
+// Read of one byte waits on it, in a goroutine. What that Read gets while nobody has asked
+// for anything is the end of the connection or surplus; what it gets later is the first
+// byte of an answer, and the next Read returns it. It is for connections of which a Probe
+// can't tell (see Probe.Sees): wrappers of dial hooks, TLS layers that NewTLSClient didn't
+// make, and platforms without a way to look.
+//
+// Begin and Look are for whoever holds the connection between two exchanges, and exclude
+// Read and each other.
+type Vigil struct {
+	net.Conn
+	ended   func(error)
+	pending *vigilRead
+	idle    atomic.Bool
+}
+
+type vigilRead struct {
+	done chan struct{} // closed when n, b and err are there
+	n    int
+	b    [1]byte
+	err  error
+}
+
+// NewVigil returns a Vigil over c. ended is called, from a goroutine of the Vigil's, when a
+// connection that is idle has ended or got surplus, with what Look would say. It isn't
+// called while a Look's caller uses the connection.
+func NewVigil(c net.Conn, ended func(error)) *Vigil { return &Vigil{Conn: c, ended: ended} }
+
+// Begin says that the connection is idle from now on.
+func (v *Vigil) Begin() {
+	v.idle.Store(true)
+	if v.pending != nil {
+		return // nothing has been read since
+	}
+	r := &vigilRead{done: make(chan struct{})}
+	v.pending = r
+	go func() {
+		r.n, r.err = v.Conn.Read(r.b[:])
+		close(r.done)
+		if v.idle.Load() {
+			v.ended(r.verdict())
+		}
+	}()
+}
+
+// Look says that the connection isn't idle any more, and what has become of it. Dead comes
+// with ErrSurplus, or with what Read returned. A byte that has arrived but that the waiting
+// goroutine hasn't been given yet is not seen.
+func (v *Vigil) Look() (Verdict, error) {
+	v.idle.Store(false)
+	if v.pending == nil {
+		return Unknown, nil
+	}
+	select {
+	case <-v.pending.done:
+		return Dead, v.pending.verdict()
+	default:
+		return Alive, nil
+	}
+}
+
+func (r *vigilRead) verdict() error {
+	if r.n > 0 {
+		return ErrSurplus
+	}
+	return r.err
+}
+
+// Read reads on from what the waiting Read got.
+func (v *Vigil) Read(p []byte) (int, error) {
+	r := v.pending
+	if r == nil || len(p) == 0 {
+		return v.Conn.Read(p)
+	}
+	<-r.done // a Close of the connection ends it
+	v.pending = nil
+	p[0] = r.b[0]
+	return r.n, r.err
+}
+
+// NetConn returns the connection below.
+func (v *Vigil) NetConn() net.Conn { return v.Conn }
+
+// CloseWrite closes the writing side, if the connection below can.
+func (v *Vigil) CloseWrite() error {
+	if c, ok := v.Conn.(interface{ CloseWrite() error }); ok {
+		return c.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// Sees reports whether Look can tell alive from dead on this connection. Where it can't,
+// a Vigil can.
+func (p *Probe) Sees() bool {
+	if s, ok := p.own.(interface{ Sees() bool }); ok {
+		return s.Sees()
+	}
+	return p.own != nil || canPeek && p.rc != nil && p.layer == nil
+}
+
+// Sees reports whether Look can see through the TLS layer.
+func (c *TLSClient) Sees() bool { return c.quiet != nil }
