@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http/httptrace"
+	"strconv"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,4 +130,75 @@ func TestCloseDuringADial(t *testing.T) {
 		a.wantError(PhaseDial, ErrClosed)
 		<-d.ctx.Done()
 	})
+}
+
+func TestShutdownByMany(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		a := s.get()
+		p := s.wantDial().finish()
+		p.wantRequest()
+		done := make(chan error, 3)
+		for range cap(done) {
+			go func() { done <- s.tr.Shutdown(context.Background()) }()
+		}
+		synctest.Wait()
+		p.answer("ok")
+		a.wantBody("ok")
+		for range cap(done) {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// A request that has begun may end, also if its connection has to be replaced.
+func TestShutdownWaitsForAReplacement(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		s.exchange().client.FailWriteAfter(0, syscall.EPIPE)
+		done := make(chan error, 1)
+		ctx := httptrace.WithClientTrace(s.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+			if i.Reused {
+				go func() { done <- s.tr.Shutdown(context.Background()) }()
+				time.Sleep(time.Millisecond)
+			}
+		}})
+		tp := s.start(s.request("POST", nil).WithContext(ctx))
+		time.Sleep(time.Millisecond)
+		s.wantDial().finish().serve("ok")
+		tp.wantBody("ok")
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Totals only grow, also while hosts are forgotten.
+func TestTotalsOnlyGrow(t *testing.T) {
+	tr, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 2000 {
+			h := tr.addHost(rawKey{scheme: "http", host: strconv.Itoa(i) + ".test"}, nil)
+			h.sent.Add(1)
+			tr.forget(h, time.Now(), 0)
+		}
+	}()
+	for last := uint64(0); ; {
+		sent := tr.Stats().Total.Sent
+		if sent < last {
+			t.Fatalf("Sent went from %d to %d", last, sent)
+		}
+		last = sent
+		select {
+		case <-done:
+			return
+		default:
+		}
+	}
 }

@@ -334,3 +334,56 @@ func TestDeliveredConnectionIsJudgedAgain(t *testing.T) {
 		}
 	})
 }
+
+// A dial under way suspends MaxWait, and doesn't end it.
+func TestMaxWaitHoldsAfterADialForAnother(t *testing.T) {
+	inBubble(t, Config{MaxConnsPerHost: 1, MaxWait: 100 * time.Millisecond}, func(s *script) {
+		a, b := s.get(), s.get()
+		d := s.wantDial()
+		time.Sleep(150 * time.Millisecond)
+		p := d.finish() // it serves a, which keeps it
+		p.wantRequest()
+		<-b.done
+		b.wantError(PhaseWait, ErrWaitTimeout)
+		p.answer("ok")
+		a.wantBody("ok")
+	})
+}
+
+// A request whose stale connection has to be replaced was the oldest, and stays it.
+func TestReplacedRequestKeepsItsPlace(t *testing.T) {
+	inBubble(t, Config{MaxConnsPerHost: 1, MaxWait: 100 * time.Millisecond}, func(s *script) {
+		before := s.get()
+		p := s.wantDial().finish()
+		p.wantRequest()
+		first, second := s.get(), s.get()
+		time.Sleep(90 * time.Millisecond)
+		p.answer("ok")
+		p.client.FailWriteAfter(0, syscall.EPIPE)
+		before.wantBody("ok") // its connection goes to first, whose write takes nothing
+		p = s.wantDial().finish()
+		p.serve("1")
+		first.wantBody("1")
+		p.serve("2")
+		second.wantBody("2")
+	})
+}
+
+func TestDialWhoseWaiterWasServedEndsAfterAGrace(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		a := s.get()
+		p := s.wantDial().finish()
+		p.wantRequest()
+		b := s.get()
+		d := s.wantDial()
+		p.answer("a")
+		a.wantBody("a")
+		p.serve("b")
+		b.wantBody("b")
+		start := time.Now()
+		<-d.ctx.Done()
+		if took := time.Since(start); took != orphanGrace {
+			t.Errorf("the dial ended after %v, want %v", took, orphanGrace)
+		}
+	})
+}
