@@ -2,6 +2,7 @@
 GO ?= go
 FUZZTIME ?= 20s
 COUNT ?= 6
+BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
 .PHONY: help build test test-proxies lint vulncheck bench fuzz cover tidy-check
@@ -28,7 +29,7 @@ vulncheck: ## look up known vulnerabilities (needs the network)
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
 
 bench: ## Go benchmarks beside net/http, ready for benchstat
-	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./bench ./pool ./internal/h1 ./health ./retry
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./bench ./pool ./internal/h1 ./health ./retry
 
 fuzz: ## run each fuzz target for FUZZTIME (20s)
 	@set -e; for pkg in $$($(GO) list ./...); do \

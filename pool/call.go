@@ -19,7 +19,7 @@ const maxReplacements = 3
 
 var (
 	errPeerClosed      = errors.New("pool: the peer has closed the connection")
-	errRequestCanceled = errors.New("pool: request canceled")
+	errRequestCanceled = errors.New("connwise: request canceled")
 	errStale           = errors.New("pool: the connection ended, or grew too old, while a hook ran")
 )
 

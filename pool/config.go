@@ -13,7 +13,8 @@ import (
 type Config struct {
 	// Base gives what an http.Transport has fields for: TLS, proxy, dial hooks,
 	// idle limits, header timeouts. New reads its exported fields and keeps none of
-	// its connections. Nil: the settings of DefaultBase.
+	// its connections. Nil: http.DefaultTransport's settings, but with the dialer's own
+	// connect stage and up to 1024 idle connections in all.
 	Base *http.Transport
 
 	// ProxyIdleTimeout is how long the proxy or server in front lets a connection

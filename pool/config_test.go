@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -30,6 +31,13 @@ func TestNewRefusesWhatItCannotHonour(t *testing.T) {
 		{"Config.MaxWaiters", Config{MaxWaiters: -1}},
 		{"Config.WriteStallTimeout", Config{WriteStallTimeout: -1}},
 		{"Config.ReadStallTimeout", Config{ReadStallTimeout: -1}},
+		{"Config.ProxyIdleTimeout", Config{ProxyIdleTimeout: 60}}, // the unit is missing
+		{"Config.MaxConnAge", Config{MaxConnAge: 60}},
+		{`Config.Hosts["a:1"].ProxyIdleTimeout`, Config{Hosts: map[string]HostConfig{"a:1": {ProxyIdleTimeout: 60}}}},
+		{`Config.Hosts["a:http"]`, Config{Hosts: map[string]HostConfig{"a:http": {}}}},
+		{`Config.Hosts["a:99999"]`, Config{Hosts: map[string]HostConfig{"a:99999": {}}}},
+		{`Config.Hosts["*.a:80"]`, Config{Hosts: map[string]HostConfig{"*.a:80": {}}}},
+		{`Config.Hosts["u@a:80"]`, Config{Hosts: map[string]HostConfig{"u@a:80": {}}}},
 		{`Config.Hosts["a"]`, Config{Hosts: map[string]HostConfig{"a": {}}}},
 		{`Config.Hosts["a:1"].MaxWait`, Config{Hosts: map[string]HostConfig{"a:1": {MaxWait: -1}}}},
 		{`Config.Hosts["a:1"].IdleMargin`, Config{ProxyIdleTimeout: time.Second, Hosts: map[string]HostConfig{"a:1": {IdleMargin: 2 * time.Second}}}},
@@ -55,6 +63,16 @@ func TestNewRefusesWhatItCannotHonour(t *testing.T) {
 	}
 }
 
+// used is a transport that has sent a request, which fills its fields.
+func used(t *testing.T) *http.Transport {
+	tr := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed }}
+	if _, err := tr.RoundTrip(httptest.NewRequest("GET", "http://a.test/", nil)); err == nil {
+		t.Error("no error of the dial hook")
+	}
+	tr.DialContext = nil
+	return tr
+}
+
 func TestHostsKeysAreNormalised(t *testing.T) {
 	s, err := newSettings(Config{Hosts: map[string]HostConfig{"Bücher.Test:443": {MaxWaiters: 7}}})
 	if err != nil {
@@ -62,6 +80,10 @@ func TestHostsKeysAreNormalised(t *testing.T) {
 	}
 	if got := s.forHost(canonicalAddr("https", "bücher.test")); got.MaxWaiters != 7 {
 		t.Errorf("the override isn't found: %+v", got)
+	}
+	s, err = newSettings(Config{Hosts: map[string]HostConfig{"[0:0:0:0:0:0:0:1]:80": {MaxWaiters: 7}}})
+	if err != nil || s.forHost(canonicalAddr("http", "[::1]")).MaxWaiters != 7 {
+		t.Errorf("the override for an IPv6 address isn't found: %v", err)
 	}
 	_, err = newSettings(Config{Hosts: map[string]HostConfig{"a.test:1": {}, "A.test:1": {}}})
 	if _, ok := errors.AsType[*ConfigError](err); !ok {
@@ -74,6 +96,7 @@ func TestNewTakesWhatPeopleHave(t *testing.T) {
 		"zero":                       {},
 		"a clone of the default":     {Base: http.DefaultTransport.(*http.Transport).Clone()},
 		"the zero transport":         {Base: &http.Transport{}},
+		"one that has been used":     {Base: used(t)},
 		"empty HTTP/2 settings":      {Base: &http.Transport{HTTP2: &http.HTTP2Config{}}},
 		"equal limits in both":       {MaxConnsPerHost: 2, Base: &http.Transport{MaxConnsPerHost: 2}},
 		"a dialer, no hook in Base":  {Dialer: &dialer.Dialer{}, Base: &http.Transport{}},

@@ -3,6 +3,7 @@ package pool
 import (
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -89,7 +90,11 @@ func canonicalAddr(scheme, hostport string) string {
 	if port == "" {
 		port = defaultPorts[scheme]
 	}
-	return net.JoinHostPort(u.Hostname(), port)
+	host := u.Hostname()
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = ip.String() // one spelling of an IPv6 address
+	}
+	return net.JoinHostPort(host, port)
 }
 
 var defaultPorts = map[string]string{"http": "80", "https": "443"}

@@ -1,11 +1,14 @@
 package pool
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -13,6 +16,9 @@ import (
 // was configured is ignored in silence.
 func checkConfig(cfg *Config, base *http.Transport) error {
 	if err := checkSigns(cfg, base); err != nil {
+		return err
+	}
+	if err := cmp.Or(checkUnit("Config.ProxyIdleTimeout", cfg.ProxyIdleTimeout), checkUnit("Config.MaxConnAge", cfg.MaxConnAge)); err != nil {
 		return err
 	}
 	if err := checkMargin("Config", cfg.ProxyIdleTimeout, cfg.IdleMargin); err != nil {
@@ -81,13 +87,16 @@ func checkHosts(cfg *Config) error {
 	seen := make(map[string]bool, len(cfg.Hosts))
 	for addr, hc := range cfg.Hosts {
 		where := fmt.Sprintf("Config.Hosts[%q]", addr)
+		if !hostPort(addr) {
+			return &ConfigError{where, `the key is not of the form "host:port", with the port as a number`}
+		}
 		key := canonicalAddr("", addr)
 		if seen[key] {
 			return &ConfigError{where, "another key names the same host (" + key + ")"}
 		}
 		seen[key] = true
-		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
-			return &ConfigError{where, `the key is not of the form "host:port"`}
+		if err := checkUnit(where+".ProxyIdleTimeout", hc.ProxyIdleTimeout); err != nil {
+			return err
 		}
 		for name, n := range map[string]int64{
 			"ProxyIdleTimeout": int64(hc.ProxyIdleTimeout), "IdleMargin": int64(hc.IdleMargin), "MaxWait": int64(hc.MaxWait),
@@ -121,9 +130,31 @@ func checkProtocols(base *http.Transport) error {
 		return &ConfigError{"Config.Base.HTTP2", "HTTP/2 settings can't be honoured: this version speaks HTTP/1 only"}
 	}
 	for proto := range base.TLSNextProto {
-		if !slices.Contains([]string{"h2", "http/1.1"}, proto) {
+		if !slices.Contains(ownProtos, proto) {
 			return &ConfigError{"Config.Base.TLSNextProto", fmt.Sprintf("the protocol %q can't be handed over", proto)}
 		}
 	}
 	return nil
+}
+
+// ownProtos are what net/http itself puts into TLSNextProto when a transport is first used.
+var ownProtos = []string{"h2", "unencrypted_http2", "http/1.1"}
+
+// minDuration is the shortest time that makes sense for an idle timeout or an age. Less
+// is a number without its unit.
+const minDuration = time.Millisecond
+
+func checkUnit(field string, d time.Duration) error {
+	if d > 0 && d < minDuration {
+		return &ConfigError{field, fmt.Sprintf("is %v, which is no time for a connection: is the unit missing, as in %d*time.Second?", d, d)}
+	}
+	return nil
+}
+
+// hostPort tells whether s has the form of a key of Hosts: a host that a URL can have, and
+// a port in digits.
+func hostPort(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	n, perr := strconv.ParseUint(port, 10, 16)
+	return err == nil && perr == nil && n > 0 && host != "" && !strings.ContainsAny(host, " \t*/@?#\\\"<>")
 }

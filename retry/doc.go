@@ -19,7 +19,7 @@
 // A request's walk: [Transport.RoundTrip] (transport.go) gives the caller's request
 // to Base as it is. That is all that happens when it succeeds. On a failure
 // observe.go collects the facts into an [Outcome], [Policy.Decide] (decide.go, pure)
-// gives a [Verdict], backoff.go waits, body.go gets the body again, and the next
+// gives a [Verdict], again.go waits, body.go gets the body again, and the next
 // attempt goes to Base as a shallow copy of the request. The caller's request is never
 // changed. When no retry is due, the caller gets the last attempt's own result.
 //

@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	errCanceled = errors.New("h1: request canceled")
+	errCanceled = errors.New("connwise: request canceled")
 	errConnBusy = errors.New("h1: the connection has an exchange already")
 )
 
