@@ -44,6 +44,12 @@ func (c *caller) call(ctx context.Context, method string) {
 
 // roundTrip makes the call and reads the answer to its end.
 func (c *caller) roundTrip(ctx context.Context, method, id string) (status int, err error) {
+	if c.rig.callTimeout > 0 { // a target
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(sentOnce(ctx), c.rig.callTimeout)
+		defer cancel()
+		c.get = nil // it has the last call's limit
+	}
 	resp, err := c.rt.RoundTrip(c.request(ctx, method, id))
 	if err != nil {
 		return 0, err

@@ -31,6 +31,9 @@ type Setup struct {
 	Roots   *x509.CertPool // the peer's authority; nil: the system's
 	// IdleTimeout is what the peer's documentation says; zero: nothing.
 	IdleTimeout time.Duration
+	// Target is set where the peer is a server of somebody's (Options.Target): what is
+	// sent to it is bounded, and a client must not send a call again by itself.
+	Target bool
 }
 
 // NetHTTP is net/http as people run it, with its limit on idle connections raised
@@ -43,17 +46,22 @@ func NetHTTP() Client {
 	}
 }
 
-// Connwise is retry.Transport over pool.Transport, both with their defaults.
+// Connwise is retry.Transport over pool.Transport, both with their defaults; with a
+// target nothing is retried.
 func Connwise() Client {
 	return Client{
 		Name: "connwise",
-		Note: "retry.Transport (default policy) over pool.Transport; Base as net/http's here, ProxyIdleTimeout = the peer's idle timeout where it has one",
+		Note: "retry.Transport (default policy, off with a target) over pool.Transport; Base as net/http's here, ProxyIdleTimeout = the peer's idle timeout where it has one",
 		New: func(s Setup) (http.RoundTripper, error) {
 			p, err := pool.New(pool.Config{Base: s.Transport(), ProxyIdleTimeout: s.IdleTimeout})
 			if err != nil {
 				return nil, err
 			}
-			return &connwise{Transport: &retry.Transport{Base: p}, pool: p}, nil
+			policy := retry.Default()
+			if s.Target {
+				policy = retry.Off()
+			}
+			return &connwise{Transport: &retry.Transport{Base: p, Policy: policy}, pool: p}, nil
 		},
 	}
 }

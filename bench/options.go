@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,22 +22,28 @@ type Options struct {
 	Clients []Client
 
 	// Target is the URL of a server to load in place of the peer: absolute, http or
-	// https. It gets GET requests of the scenarios steady and burst, and nothing else.
-	// Empty: the peer.
+	// https. It gets one GET to see that it's there, and then GETs of the scenario
+	// steady, of burst too where Scenarios names it, and nothing else. No call is sent
+	// to it twice: connwise's retries are off, and a client that takes a second
+	// connection for a call which it has sent finds it closed. Empty: the peer.
 	Target string
+	// CallTimeout is the most time that a call to Target may take, its answer's body
+	// included. One that takes longer has failed. Zero: 10 s.
+	CallTimeout time.Duration
 
 	// Workers are the callers at a time in all scenarios but burst. Zero: 32.
 	Workers int
-	// Burst is the number of requests in each wave of burst. Zero: 256.
+	// Burst is the number of requests in each wave of burst, which Workers doesn't
+	// bound. The last wave is smaller where Requests leaves less. Zero: 256.
 	Burst int
 	// Duration is how long each row runs, all rounds together. Zero: 2 s. A row may
 	// take a little longer, as a wave that has begun is ended.
 	Duration time.Duration
-	// Requests bounds the requests of each row; its rounds share it, and a wave that
-	// has begun is ended. The two with which each caller of steady warms up come on
-	// top. Zero: Duration alone is the bound.
+	// Requests bounds what each row sends, warm-up included; its rounds share it.
+	// Zero: 1000 with a Target, otherwise Duration alone is the bound.
 	Requests int
-	// Rounds is how often the clients take turns in each row. Zero: 2.
+	// Rounds is how often the clients take turns in each row, no more often than there
+	// are Requests. Zero: 2.
 	Rounds int
 	// IdleTimeout is the peer's in idle-race. Zero: 100 ms.
 	IdleTimeout time.Duration
@@ -85,11 +92,19 @@ func (o Options) plan() (*plan, error) {
 	p.Duration = cmp.Or(o.Duration, 2*time.Second)
 	p.Rounds = cmp.Or(o.Rounds, 2)
 	p.IdleTimeout = cmp.Or(o.IdleTimeout, 100*time.Millisecond)
+	p.CallTimeout = cmp.Or(o.CallTimeout, 10*time.Second)
+	if o.Target != "" {
+		p.Requests = cmp.Or(o.Requests, targetRequests)
+	}
 	if len(o.Clients) == 0 {
 		p.Clients = []Client{Connwise(), NetHTTP()}
 	}
 	if err := p.checkNumbers(); err != nil {
 		return nil, err
+	}
+	if p.Requests > 0 {
+		p.Rounds = min(p.Rounds, p.Requests)
+		p.Burst = min(p.Burst, int(p.share(p.Rounds-1)))
 	}
 	if err := p.resolveTarget(); err != nil {
 		return nil, err
@@ -98,6 +113,20 @@ func (o Options) plan() (*plan, error) {
 		return nil, err
 	}
 	return p, p.resolveProtos()
+}
+
+// targetRequests is what Requests is with a target when nothing else is said: the
+// server is somebody's.
+const targetRequests = 1000
+
+// share returns how many of Requests a round may send, the last of them no fewer
+// than the others.
+func (p *plan) share(round int) int64 {
+	if p.Requests == 0 {
+		return math.MaxInt64
+	}
+	n := int64(p.Requests)
+	return n*int64(round+1)/int64(p.Rounds) - n*int64(round)/int64(p.Rounds)
 }
 
 // checkNumbers keeps the run within what one machine's loopback can take.
@@ -117,6 +146,9 @@ func (p *plan) checkNumbers() error {
 	}
 	if p.Duration < 0 || p.Duration > time.Hour {
 		return &UsageError{Option: "duration", Value: p.Duration.String(), Reason: "must be more than 0 and at most 1h"}
+	}
+	if p.CallTimeout < 0 || p.CallTimeout > time.Hour {
+		return &UsageError{Option: "call-timeout", Value: p.CallTimeout.String(), Reason: "must be more than 0 and at most 1h"}
 	}
 	if p.IdleTimeout < 20*time.Millisecond || p.IdleTimeout > time.Minute {
 		return &UsageError{Option: "idle-timeout", Value: p.IdleTimeout.String(), Reason: "must be 20ms to 1m"}
@@ -159,7 +191,7 @@ func (p *plan) resolveScenarios() error {
 	}
 	if len(p.scenarios) == 0 {
 		for _, s := range scenarios {
-			if p.target == nil || s.target {
+			if p.target == nil || s.gentle {
 				p.scenarios = append(p.scenarios, s)
 			}
 		}
@@ -188,23 +220,4 @@ func (p *plan) resolveProtos() error {
 		}
 	}
 	return nil
-}
-
-// TargetNotice says in a line what Run sends to Target, without credentials.
-// Options that Run would refuse give an empty string.
-func (o Options) TargetNotice() string {
-	p, err := o.plan()
-	if err != nil || p.target == nil {
-		return ""
-	}
-	var parts []string
-	for _, s := range p.scenarios {
-		parts = append(parts, fmt.Sprintf("%s with %d at a time", s.name, s.callers(p)))
-	}
-	bound := ""
-	if p.Requests > 0 {
-		bound = fmt.Sprintf(", about %d requests each at most", p.Requests)
-	}
-	return fmt.Sprintf("sending GET requests without a body, numbered by an X-Request-Id header, to %s: %s, %v for each client%s",
-		p.target.Redacted(), strings.Join(parts, ", "), p.Duration, bound)
 }

@@ -30,10 +30,10 @@ type Result struct {
 	// Dials counts the connections that the peer accepted.
 	Dials *int64 `json:"dials"`
 
-	// Latencies of the calls that succeeded, in microseconds.
-	P50  float64 `json:"p50_us"`
-	P99  float64 `json:"p99_us"`
-	P999 float64 `json:"p999_us"`
+	// Latencies of the calls that got a 2xx answer, in microseconds; nil if none did.
+	P50  *float64 `json:"p50_us"`
+	P99  *float64 `json:"p99_us"`
+	P999 *float64 `json:"p999_us"`
 
 	RPS float64 `json:"rps"` // calls in a second
 	// CPUPerRequest is this process's CPU time, user and system, in microseconds; nil
@@ -46,6 +46,9 @@ type Result struct {
 	NotOK      int64  `json:"-"`
 	FirstError string `json:"-"`
 }
+
+// Succeeded counts the calls that got a 2xx answer.
+func (r Result) Succeeded() int64 { return r.Requests - r.Failed - r.NotOK }
 
 // WriteJSON writes the report as JSON, indented, with a final newline.
 func (r Report) WriteJSON(w io.Writer) error {

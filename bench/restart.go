@@ -28,7 +28,7 @@ func restart(ctx context.Context, r *rig) error {
 		var drops sync.WaitGroup
 		drops.Go(func() { err = dropAll(r, &gate, stop) })
 		r.each(func(c *caller) {
-			for n := 0; r.more(ctx, 1); n++ {
+			for n := 0; r.more(ctx, 1) > 0; n++ {
 				method := http.MethodPost
 				if n%4 == 3 {
 					method = http.MethodGet

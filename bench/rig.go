@@ -27,7 +27,8 @@ type rig struct {
 	peer        *peer.Remote // nil with a target
 	callers     int
 	idleTimeout time.Duration // the peer's
-	limit       int64         // on requests of the round; zero: none
+	callTimeout time.Duration // of each call to a target; zero: no limit, and no target
+	limit       int64         // on requests of the round, warm-up included
 	length      time.Duration // of the round
 	end         time.Time     // set by measure
 
@@ -66,12 +67,26 @@ func (r *rig) closeClients() error {
 	return errors.Join(errs...)
 }
 
-// more reports whether n requests more may be made, and takes them from the limit.
-func (r *rig) more(ctx context.Context, n int) bool {
+// more takes n requests from the limit, or as many as it leaves, and returns how
+// many may be made: none when the round is over.
+func (r *rig) more(ctx context.Context, n int) int {
 	if ctx.Err() != nil || !time.Now().Before(r.end) {
-		return false
+		return 0
 	}
-	return r.limit == 0 || r.taken.Add(int64(n))-int64(n) < r.limit
+	return r.take(n)
+}
+
+func (r *rig) take(n int) int {
+	for {
+		taken := r.taken.Load()
+		n = int(min(int64(n), r.limit-taken))
+		if n <= 0 {
+			return 0
+		}
+		if r.taken.CompareAndSwap(taken, taken+int64(n)) {
+			return n
+		}
+	}
 }
 
 // measure runs f and takes the use of time, CPU and memory meanwhile. Latencies

@@ -67,20 +67,6 @@ func newLab(ctx context.Context, p *plan) (*lab, error) {
 	return l, err
 }
 
-// knock makes one request to the target, so that a wrong address is told at once
-// and not as a table of failures.
-func (l *lab) knock(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	setup := Setup{Callers: 1}
-	r := &rig{rt: setup.Transport(), url: l.target}
-	defer r.cool()
-	if _, err := r.caller().roundTrip(ctx, http.MethodGet, "1"); err != nil {
-		return fmt.Errorf("bench: target %s: %w", l.target.Redacted(), err)
-	}
-	return nil
-}
-
 func (l *lab) close() {
 	if l.child != nil {
 		_ = l.child.Close() // its report was taken; how it ends changes nothing
@@ -98,7 +84,7 @@ func (l *lab) rows(ctx context.Context, s scenario, q proto) ([]Result, error) {
 		for i := range l.Clients {
 			k := (i + round) % len(l.Clients) // who is first changes, too
 			l.progress(s, q, l.Clients[k])
-			if err := l.round(ctx, s, q, l.Clients[k], &tallies[k]); err != nil {
+			if err := l.round(ctx, s, q, l.Clients[k], round, &tallies[k]); err != nil {
 				return nil, err
 			}
 			l.done++
@@ -120,7 +106,7 @@ func (l *lab) progress(s scenario, q proto, c Client) {
 }
 
 // round runs one client once, against a server of its own, and adds to t.
-func (l *lab) round(ctx context.Context, s scenario, q proto, c Client, t *tally) (err error) {
+func (l *lab) round(ctx context.Context, s scenario, q proto, c Client, n int, t *tally) (err error) {
 	defer func() {
 		switch {
 		case ctx.Err() != nil:
@@ -129,11 +115,11 @@ func (l *lab) round(ctx context.Context, s scenario, q proto, c Client, t *tally
 			err = fmt.Errorf("bench: %s %s %s: %w", s.name, q.name, c.Name, err)
 		}
 	}()
-	r, err := l.newRig(s, q, c)
+	r, err := l.newRig(s, q, c, l.share(n))
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, r.length+hangLimit)
+	limited, cancel := context.WithTimeout(ctx, r.length+r.callTimeout+hangLimit)
 	defer cancel()
 	err = s.run(limited, r)
 	if cerr := r.closeClients(); err == nil {
@@ -152,19 +138,22 @@ func (l *lab) round(ctx context.Context, s scenario, q proto, c Client, t *tally
 	return err
 }
 
-// newRig starts a server and a client for it.
-func (l *lab) newRig(s scenario, q proto, c Client) (*rig, error) {
+// newRig starts a server and a client for it, to make at most limit calls.
+func (l *lab) newRig(s scenario, q proto, c Client, limit int64) (*rig, error) {
 	f := s.faults(l.plan)
 	r := &rig{
 		url:         l.target,
 		callers:     s.callers(l.plan),
 		idleTimeout: f.IdleTimeout,
 		length:      l.Duration / time.Duration(l.Rounds),
-		limit:       int64(l.Requests+l.Rounds-1) / int64(l.Rounds),
+		limit:       limit,
 		latency:     newHistogram(),
 	}
-	setup := Setup{Proto: q.name, Callers: r.callers, IdleTimeout: f.IdleTimeout}
+	setup := Setup{Proto: q.name, Callers: r.callers, IdleTimeout: f.IdleTimeout, Target: l.target != nil}
 	var err error
+	if l.target != nil {
+		r.callTimeout = l.CallTimeout
+	}
 	if l.child != nil {
 		if r.peer, err = l.child.Listen(q.tls, f); err != nil {
 			return nil, err

@@ -37,7 +37,7 @@ func TestRunAll(t *testing.T) {
 	}
 	for _, r := range rep.Results {
 		name := r.Scenario + " " + r.Proto + " " + r.Client
-		if r.Requests == 0 || *r.Dials == 0 || r.RPS <= 0 || r.P50 <= 0 || r.P50 > r.P99 || r.P99 > r.P999 {
+		if r.Requests == 0 || *r.Dials == 0 || r.RPS <= 0 || *r.P50 <= 0 || *r.P50 > *r.P99 || *r.P99 > *r.P999 {
 			t.Errorf("%s: the figures can't be: %+v", name, r)
 		}
 		if r.AllocsPerRequest <= 0 || (haveCPU && *r.CPUPerRequest <= 0) {
@@ -127,18 +127,23 @@ func wrapped(name string, w func(http.RoundTripper) func(*http.Request) (*http.R
 	}}
 }
 
+// TestRequestsBound checks that Requests bounds all that a row sends, warm-up and
+// waves included, however it divides.
 func TestRequestsBound(t *testing.T) {
-	o := smoke()
-	o.Clients, o.Protos = []Client{NetHTTP()}, []string{"h1"}
-	o.Scenarios = []string{"steady"}
-	o.Requests, o.Rounds = 100, 2
-	rep, err := Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	warm := int64(o.Rounds * 2 * o.Workers)
-	if n := rep.Results[0].Requests; n != 100+warm {
-		t.Errorf("%d requests, want 100 and %d to warm up", n, warm)
+	for _, tt := range []struct{ requests, rounds int }{{100, 2}, {101, 3}, {7, 2}, {1, 5}} {
+		o := smoke()
+		o.Clients, o.Protos = []Client{NetHTTP()}, []string{"h1"}
+		o.Scenarios = []string{"steady", "burst"}
+		o.Requests, o.Rounds, o.Duration = tt.requests, tt.rounds, time.Minute
+		rep, err := Run(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rep.Results {
+			if r.Requests != int64(tt.requests) || r.Succeeded() != r.Requests {
+				t.Errorf("%s: %d requests in %d rounds, %d succeeded; want %d", r.Scenario, r.Requests, tt.rounds, r.Succeeded(), tt.requests)
+			}
+		}
 	}
 }
 

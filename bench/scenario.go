@@ -22,6 +22,7 @@ type scenario struct {
 	name   string
 	about  string
 	target bool // it can run against a server that isn't the peer
+	gentle bool // it does without being named
 	// faults are the peer's, and callers the most requests at a time.
 	faults  func(*plan) peer.Faults
 	callers func(*plan) int
@@ -35,6 +36,7 @@ var scenarios = []scenario{
 		name:    "steady",
 		about:   "closed loop of small GETs on warm connections",
 		target:  true,
+		gentle:  true,
 		faults:  func(*plan) peer.Faults { return peer.Faults{BodySize: smallBody} },
 		callers: func(p *plan) int { return p.Workers },
 		run:     steady,
@@ -51,7 +53,7 @@ var scenarios = []scenario{
 	},
 	{
 		name:  "idle-race",
-		about: "POSTs with pauses of 0.9 to 1.1 of the peer's idle timeout, each caller on a client of its own",
+		about: "POSTs with pauses of 0.5 to 1.1 of the peer's idle timeout, each caller on a client of its own. Below its idle limit (the timeout less a tenth, at least 25 ms) connwise reuses the connection; above, it opens a new one, which avoids the race and shows in dials",
 		faults: func(p *plan) peer.Faults {
 			return peer.Faults{BodySize: smallBody, IdleTimeout: p.IdleTimeout}
 		},
@@ -105,13 +107,16 @@ func namesOf[T any](list []T, name func(T) string) []string {
 }
 
 // steady keeps all callers busy, after two requests each that open and settle the
-// connections and are not measured.
+// connections and are not measured. A target is spared them, and they are left out
+// where they would be half of the calls or more.
 func steady(ctx context.Context, r *rig) error {
-	r.wave(ctx, r.callers, http.MethodGet)
-	r.wave(ctx, r.callers, http.MethodGet)
+	if r.peer != nil && r.limit > int64(4*r.callers) {
+		r.wave(ctx, r.take(r.callers), http.MethodGet)
+		r.wave(ctx, r.take(r.callers), http.MethodGet)
+	}
 	r.measure(func() {
 		r.each(func(c *caller) {
-			for r.more(ctx, 1) {
+			for r.more(ctx, 1) > 0 {
 				c.call(ctx, http.MethodGet)
 			}
 		})
@@ -122,9 +127,9 @@ func steady(ctx context.Context, r *rig) error {
 // burst sends waves, and drops the idle connections before each.
 func burst(ctx context.Context, r *rig) error {
 	r.measure(func() {
-		for r.more(ctx, r.callers) {
+		for n := r.more(ctx, r.callers); n > 0; n = r.more(ctx, r.callers) {
 			r.cool()
-			r.wave(ctx, r.callers, http.MethodGet)
+			r.wave(ctx, n, http.MethodGet)
 		}
 	})
 	return nil
@@ -147,7 +152,7 @@ func idleRace(ctx context.Context, r *rig) error {
 		for i, c := range cs {
 			wg.Go(func() {
 				sleep(ctx, r.idleTimeout*time.Duration(i)/time.Duration(len(cs))) // not all in step
-				for n := i; r.more(ctx, 1); n += len(cs) {
+				for n := i; r.more(ctx, 1) > 0; n += len(cs) {
 					c.call(ctx, http.MethodPost)
 					sleep(ctx, pace(n, r.idleTimeout))
 				}
@@ -158,13 +163,19 @@ func idleRace(ctx context.Context, r *rig) error {
 	return nil
 }
 
-// pace returns the n-th pause: 0.9 to 1.1 of timeout, most of them close to it,
-// where the peer's FIN and the request meet.
+// pace returns the n-th pause. Half of them are spread over 0.5 to 0.9 of timeout,
+// where a connection can be reused; the others are 0.9 to 1.1 of it, most of them
+// close to it, where the peer's FIN and the request meet.
 func pace(n int, timeout time.Duration) time.Duration {
 	const step = 0.6180339887498949 // golden ratio: any few in a row are spread evenly
 	x := float64(n) * step
-	x = 2*(x-float64(int(x))) - 1
-	return timeout + time.Duration(float64(timeout)*0.1*x*x*x)
+	x = 2 * (x - float64(int(x)))
+	share := 0.5 + 0.4*x
+	if x >= 1 {
+		x = 2*x - 3 // -1 to 1
+		share = 1 + 0.1*x*x*x
+	}
+	return time.Duration(float64(timeout) * share)
 }
 
 // sleep waits for d or until ctx ends.

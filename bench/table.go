@@ -21,9 +21,12 @@ func (r Report) WriteTable(w io.Writer) error {
 		rows[i] = row.cells()
 	}
 	if err := texttable.Write(w, columns, rows, 3); err != nil {
-		return err
+		return fmt.Errorf("bench: %w", err)
 	}
-	return r.writeErrors(w)
+	if err := r.writeErrors(w); err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	return nil
 }
 
 func (r Report) writeErrors(w io.Writer) error {
@@ -44,7 +47,7 @@ func (r Result) cells() []string {
 	return []string{
 		r.Scenario, r.Proto, r.Client, count(&r.Requests), count(&r.Failed),
 		count(r.Avoidable), count(r.ExecutedTwice), count(r.Lost), count(r.Dials),
-		number(&r.P50), number(&r.P99), number(&r.P999), number(&r.RPS),
+		number(r.P50), number(r.P99), number(r.P999), number(&r.RPS),
 		number(r.CPUPerRequest), number(&r.AllocsPerRequest),
 	}
 }

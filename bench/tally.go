@@ -88,8 +88,12 @@ func (t *tally) result(scenario, proto, client string) Result {
 	return r
 }
 
-func micros(h *hdrhistogram.Histogram, percentile float64) float64 {
-	return round(float64(h.ValueAtPercentile(percentile))/1e3, 1)
+// micros returns a percentile; nil of nothing.
+func micros(h *hdrhistogram.Histogram, percentile float64) *float64 {
+	if h.TotalCount() == 0 {
+		return nil
+	}
+	return new(round(float64(h.ValueAtPercentile(percentile))/1e3, 1))
 }
 
 func round(x float64, digits int) float64 {

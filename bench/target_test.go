@@ -5,8 +5,10 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestTarget(t *testing.T) {
@@ -24,7 +26,9 @@ func TestTarget(t *testing.T) {
 	defer srv.Close()
 	o := smoke()
 	o.Target = strings.Replace(srv.URL, "http://", "http://me:secret@", 1) + "/health?x=1"
-	o.Clients, o.Requests = []Client{NetHTTP()}, 40
+	o.Scenarios = []string{"steady", "burst"}
+	o.Clients, o.Requests, o.Workers = []Client{NetHTTP()}, 10, 20
+	o.Burst = 1000
 	rep, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -42,8 +46,11 @@ func TestTarget(t *testing.T) {
 	if !slices.Equal(names, []string{"steady", "burst"}) {
 		t.Errorf("ran %v, want steady and burst", names)
 	}
-	if gets.Load() == 0 || others.Load() != 0 {
-		t.Errorf("the target got %d GETs and %d other requests, want GETs only", gets.Load(), others.Load())
+	if gets.Load() != 21 || others.Load() != 0 {
+		t.Errorf("the target got %d GETs and %d other requests, want 21 GETs only", gets.Load(), others.Load())
+	}
+	if n := o.TargetNotice(); !strings.Contains(n, "burst with 10 at a time") || !strings.Contains(n, "at most 20 requests per client (1 clients) and 21 in all") {
+		t.Errorf("notice %q", n)
 	}
 	if n := o.TargetNotice(); !strings.Contains(n, "/health") || strings.Contains(n, "secret") {
 		t.Errorf("notice %q, want the path and no password", n)
@@ -71,7 +78,84 @@ func TestTargetAnswersThatAreNotOK(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := rep.Results[0]; r.Failed != 0 || r.NotOK != r.Requests || !strings.Contains(r.FirstError, "404") {
+	if r := rep.Results[0]; r.Failed != 0 || r.NotOK != r.Requests || !strings.Contains(r.FirstError, "404") || r.P50 != nil || r.P999 != nil {
 		t.Errorf("%d requests, %d failed, %d not 2xx, first: %s; want all of them not 2xx", r.Requests, r.Failed, r.NotOK, r.FirstError)
+	}
+}
+
+// TestTargetByDefault checks that nothing but steady load is sent unasked, and a
+// bounded number of it.
+func TestTargetByDefault(t *testing.T) {
+	p, err := Options{Target: "http://h/"}.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.scenarios) != 1 || p.scenarios[0].name != "steady" || p.Requests != targetRequests {
+		t.Errorf("%d scenarios, %d requests; want steady alone with %d", len(p.scenarios), p.Requests, targetRequests)
+	}
+}
+
+// TestTargetGetsNoCallTwice runs against a server that ends a connection instead of
+// answering its second request, which net/http by itself answers by sending it again.
+func TestTargetGetsNoCallTwice(t *testing.T) {
+	var mu sync.Mutex
+	got := make(map[string]int) // by request id
+	var conns sync.Map
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		got[r.Header.Get("X-Request-Id")]++
+		mu.Unlock()
+		if _, again := conns.LoadOrStore(r.RemoteAddr, true); again {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	defer srv.Close()
+	o := smoke()
+	o.Target, o.Requests, o.Workers, o.Duration = srv.URL, 60, 1, time.Minute
+	for _, c := range []Client{NetHTTP(), Connwise()} {
+		clear(got)
+		o.Clients = []Client{c}
+		rep, err := Run(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total := 0
+		for id, n := range got {
+			total += n
+			if n > 1 && id != "1" { // the knock's id too
+				t.Errorf("%s: request %s came %d times", c.Name, id, n)
+			}
+		}
+		if r := rep.Results[0]; total != 61 || r.Requests != 60 || r.Failed == 0 || r.Failed == 60 {
+			t.Errorf("%s: the target got %d of %d requests, %d failed; want 61 of 60, half of them failed", c.Name, total, r.Requests, r.Failed)
+		}
+	}
+}
+
+// TestTargetThatHangs answers the first request alone, as a server does that locks up
+// under load.
+func TestTargetThatHangs(t *testing.T) {
+	var n atomic.Int64
+	release := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if n.Add(1) > 1 {
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+		}
+	}))
+	defer srv.Close()
+	defer close(release)
+	o := smoke()
+	o.Target, o.Requests, o.CallTimeout = srv.URL, 8, 20*time.Millisecond
+	rep, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rep.Results {
+		if r.Failed != r.Requests || r.Requests != 8 || r.Succeeded() != 0 || !strings.Contains(r.FirstError, "deadline") {
+			t.Errorf("%s: %d of %d failed, first: %s; want 8, by their deadline", r.Client, r.Failed, r.Requests, r.FirstError)
+		}
 	}
 }

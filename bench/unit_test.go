@@ -50,6 +50,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"rounds", Options{Rounds: 101}, "rounds"},
 		{"requests", Options{Requests: -1}, "requests"},
 		{"duration", Options{Duration: -time.Second}, "duration"},
+		{"call timeout", Options{CallTimeout: -time.Second}, "call-timeout"},
 		{"idle timeout", Options{IdleTimeout: time.Millisecond}, "20ms"},
 		{"target", Options{Target: "http://h/"}, ""},
 		{"target without scheme", Options{Target: "localhost:80"}, "must be a URL like"},
@@ -116,25 +117,31 @@ func TestSetupIsOverHTTP1(t *testing.T) {
 
 func TestPaceStaysInRange(t *testing.T) {
 	const timeout = 100 * time.Millisecond
-	near := 0
+	near, below := 0, 0
 	for n := range 1000 {
 		d := pace(n, timeout)
-		if d < timeout*9/10 || d > timeout*11/10 {
+		if d < timeout*9/10 {
+			below++
+		}
+		if d < timeout/2 || d > timeout*11/10 {
 			t.Fatalf("pause %d is %v", n, d)
 		}
 		if d > timeout-time.Millisecond && d < timeout+time.Millisecond {
 			near++
 		}
 	}
-	if near < 300 || near > 700 {
-		t.Errorf("%d of 1000 pauses within 1 ms of the timeout, want about half", near)
+	if near < 150 || near > 350 {
+		t.Errorf("%d of 1000 pauses within 1 ms of the timeout, want about a quarter", near)
+	}
+	if below < 450 || below > 550 {
+		t.Errorf("%d of 1000 pauses below 0.9 of the timeout, want about half", below)
 	}
 }
 
 func TestTable(t *testing.T) {
 	var b strings.Builder
 	rep := Report{Results: []Result{
-		{Scenario: "steady", Proto: "h1", Client: "a", Requests: 1234567, Avoidable: new(int64(0)), P50: 12.345, RPS: 98765},
+		{Scenario: "steady", Proto: "h1", Client: "a", Requests: 1234567, Avoidable: new(int64(0)), P50: new(12.345), RPS: 98765},
 		{Scenario: "burst", Proto: "h1s", Client: "b", Failed: 2, NotOK: 3, FirstError: "some error"},
 	}}
 	if err := rep.WriteTable(&b); err != nil {
@@ -144,7 +151,7 @@ func TestTable(t *testing.T) {
 	if len(lines) != 5 {
 		t.Fatalf("want a header, a line, two rows and an error:\n%s", b.String())
 	}
-	if got := strings.Fields(lines[2]); got[3] != "1234567" || got[5] != "0" || got[6] != "-" || got[9] != "12.3" || got[12] != "98765" {
+	if got := strings.Fields(lines[2]); got[3] != "1234567" || got[5] != "0" || got[6] != "-" || got[9] != "12.3" || got[10] != "-" || got[12] != "98765" {
 		t.Errorf("row %q", got)
 	}
 	if want := "burst h1s b: 2 failed, 3 answers not 2xx; first: some error"; lines[4] != want {

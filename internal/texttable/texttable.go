@@ -3,7 +3,6 @@
 package texttable
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -39,14 +38,14 @@ func Write(w io.Writer, header []string, rows [][]string, left int) error {
 	)
 	t.Header(header)
 	if err := t.Bulk(rows); err != nil {
-		return fmt.Errorf("texttable: %w", err)
+		return err
 	}
 	if err := t.Render(); err != nil {
-		return fmt.Errorf("texttable: %w", err)
+		return err
 	}
 	for line := range strings.Lines(b.String()) {
 		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {
-			return fmt.Errorf("texttable: %w", err)
+			return err
 		}
 	}
 	return nil
