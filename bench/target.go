@@ -23,7 +23,7 @@ func (o Options) TargetNotice() string {
 	each := p.Requests * len(p.scenarios)
 	return fmt.Sprintf("sending to %s: GET requests without a body, numbered by an X-Request-Id header;\n"+
 		"1 to see that it's there, then %s, for %v each;\n"+
-		"at most %d requests per client (%d clients) and %d in all, none of them sent twice",
+		"at most %d requests per client (clients: %d) and %d in all, none of them sent twice",
 		p.target.Redacted(), strings.Join(kinds, ", "), p.Duration, each, len(p.Clients), 1+each*len(p.Clients))
 }
 

@@ -38,15 +38,25 @@ Columns:
   dials       connections that the server accepted
   cpu, allocs of this process, the loop that makes the calls included
 
-With --target the load goes to your own server: GET requests of the scenarios steady
-and burst, nothing else. Its record isn't known, and such columns show "-".`,
+Latencies (p50 to p99.9) are those of calls with a 2xx answer, "-" without any. The
+command fails when no call of a row got one.
+
+With --target the load goes to your own server: one GET to see that it's there, and
+then GETs of the scenario steady; burst runs only when named, nothing else at all.
+Each row sends at most --requests (1000 without it), and no request twice: connwise's
+retries are off. Burst's waves are as large as --burst and --requests allow; --workers
+doesn't bound them. A call that takes longer than --call-timeout (10s without it) has
+failed. What the server executed isn't known, and such columns show "-".`,
 		Example: `  connwise bench
   connwise bench --scenario idle-race,restart --proto h1s --duration 10s
   connwise bench --scenario steady --workers 64 --json
-  connwise bench --target https://staging.example/healthz --workers 4 --requests 500`,
-		Args: cobra.NoArgs,
+  connwise bench --target https://staging.example/healthz --workers 2 --requests 50`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
+			named(cmd, "scenario", &o.Scenarios)
+			named(cmd, "proto", &o.Protos)
+			named(cmd, "clients", &clients)
 			if o.Clients, err = bench.ClientsNamed(clients...); err != nil {
 				return err
 			}
@@ -54,14 +64,15 @@ and burst, nothing else. Its record isn't known, and such columns show "-".`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.Scenarios, "scenario", nil, "scenarios to run: "+strings.Join(bench.ScenarioNames(), ",")+" (default all)")
+	f.StringSliceVar(&o.Scenarios, "scenario", nil, "scenarios to run: "+strings.Join(bench.ScenarioNames(), ",")+" (default all; with --target steady)")
 	f.StringSliceVar(&o.Protos, "proto", nil, "protocols: "+strings.Join(bench.ProtoNames(), ",")+" (default all)")
 	f.StringSliceVar(&clients, "clients", []string{"connwise", "net/http"}, "clients to compare")
 	f.StringVar(&o.Target, "target", "", "URL of your own server to load in place of the faulty one")
-	f.IntVar(&o.Workers, "workers", 32, "callers at a time")
-	f.IntVar(&o.Burst, "burst", 256, "requests in each wave of burst")
+	f.IntVar(&o.Workers, "workers", 32, "callers at a time, in all scenarios but burst")
+	f.IntVar(&o.Burst, "burst", 256, "requests at a time in burst, --requests at most")
 	f.DurationVar(&o.Duration, "duration", 2*time.Second, "how long each row runs")
-	f.IntVar(&o.Requests, "requests", 0, "most requests of each row (0: no bound but the duration)")
+	f.IntVar(&o.Requests, "requests", 0, "most requests that each row sends (0: with --target 1000, otherwise no bound but the duration)")
+	f.DurationVar(&o.CallTimeout, "call-timeout", 10*time.Second, "most time for each call to --target")
 	f.IntVar(&o.Rounds, "rounds", 2, "how often the clients take turns in each row")
 	f.DurationVar(&o.IdleTimeout, "idle-timeout", 100*time.Millisecond, "the server's idle timeout in idle-race")
 	f.BoolVar(&asJSON, "json", false, "print JSON instead of a table")
@@ -78,11 +89,14 @@ func scenarioHelp() string {
 
 // runBench runs o and prints what finished, even when the run was interrupted.
 func runBench(cmd *cobra.Command, o bench.Options, asJSON bool) error {
-	if err := positive(cmd, "workers", "burst", "rounds", "duration", "idle-timeout"); err != nil {
+	if err := positive(cmd, "workers", "burst", "rounds", "duration", "idle-timeout", "call-timeout"); err != nil {
 		return err
 	}
 	stdout, stderr := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	o.Stderr = stderr
+	if notice := o.TargetNotice(); notice != "" { // before anything is sent
+		_, _ = fmt.Fprintf(stderr, "%s\n\n", notice)
+	}
 	progress, done := newProgress(stderr)
 	o.Progress = func(s bench.Step) {
 		if s.Done == 0 { // not before: the options may be refused
@@ -102,7 +116,32 @@ func runBench(cmd *cobra.Command, o bench.Options, asJSON bool) error {
 	if werr := write(stdout); werr != nil {
 		return werr
 	}
-	return interrupted(err, len(rep.Results))
+	if err != nil {
+		return interrupted(err, len(rep.Results))
+	}
+	return unanswered(rep)
+}
+
+// unanswered names the rows without any 2xx answer: their figures are of nothing.
+func unanswered(rep bench.Report) error {
+	var rows []string
+	for _, r := range rep.Results {
+		if r.Succeeded() == 0 {
+			rows = append(rows, fmt.Sprintf("%s %s %s", r.Scenario, r.Proto, r.Client))
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return fmt.Errorf("bench: no call got a 2xx answer in: %s", strings.Join(rows, ", "))
+}
+
+// named makes a list that was given without a name in it one with an empty name,
+// which is refused with those that are known.
+func named(cmd *cobra.Command, flag string, list *[]string) {
+	if len(*list) == 0 && cmd.Flags().Changed(flag) {
+		*list = []string{""}
+	}
 }
 
 // positive refuses zeros that Options would take for "not set".
@@ -129,13 +168,10 @@ func introWriter(stdout, stderr io.Writer, asJSON bool) io.Writer {
 	return stdout
 }
 
-// introduce says how the clients are configured, and what a target is sent.
+// introduce says how the clients are configured.
 func introduce(w io.Writer, o bench.Options) {
 	for _, c := range o.Clients {
 		_, _ = fmt.Fprintf(w, "%-9s %s\n", c.Name+":", c.Note)
-	}
-	if o.Target != "" {
-		_, _ = fmt.Fprintln(w, o.TargetNotice())
 	}
 	_, _ = fmt.Fprintln(w)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,16 +50,37 @@ func TestBenchJSON(t *testing.T) {
 // TestBenchTargetSaysWhatItSends checks that the owner of the target is told, and
 // without his password.
 func TestBenchTargetSaysWhatItSends(t *testing.T) {
-	target := noStats(t, func(http.ResponseWriter, *http.Request) {})
+	var sent atomic.Int64
+	target := noStats(t, func(http.ResponseWriter, *http.Request) { sent.Add(1) })
 	got := exec(t.Context(), "bench", "--target", target, "--scenario", "steady", "--workers", "2", "--requests", "20", "--clients", "net/http")
 	if got.code != exitOK {
 		t.Fatalf("exit code %d: %s", got.code, got.stderr)
 	}
-	if !strings.Contains(got.stdout, "numbered by an X-Request-Id header, to http://me:xxxxx@127.0.0.1") {
-		t.Errorf("stdout doesn't say what is sent:\n%s", got.stdout)
+	for _, want := range []string{"sending to http://me:xxxxx@127.0.0.1", "steady with 2 at a time", "at most 20 requests per client (clients: 1) and 21 in all"} {
+		if !strings.Contains(got.stderr, want) {
+			t.Errorf("stderr lacks %q:\n%s", want, got.stderr)
+		}
+	}
+	if n := sent.Load(); n != 21 {
+		t.Errorf("%d requests were sent, want 21", n)
 	}
 	if strings.Contains(got.stdout+got.stderr, "secret") {
 		t.Errorf("the password shows:\n%s", got.stdout)
+	}
+}
+
+// TestBenchTargetWithoutSuccess checks that a server which redirects everything
+// gets no row of latencies that looks like a result.
+func TestBenchTargetWithoutSuccess(t *testing.T) {
+	target := noStats(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) })
+	got := exec(t.Context(), "bench", "--target", target, "--requests", "5", "--clients", "net/http", "--json")
+	if got.code != exitFailed || !strings.Contains(got.stderr, "no call got a 2xx answer in: steady h1 net/http") {
+		t.Errorf("exit code %d, stderr %s", got.code, got.stderr)
+	}
+	for _, want := range []string{`"requests": 5,`, `"failed": 0,`, `"p50_us": null`, `"p999_us": null`} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("stdout lacks %s:\n%s", want, got.stdout)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,8 +28,33 @@ connection pools of a live process, and prints which failures are retried.`,
 		PersistentPreRun:  func(*cobra.Command, []string) { *began = true },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(newBench(), newStats(), newPolicy())
 	return root
+}
+
+// newHelp replaces cobra's help command, for which an unknown name is no error.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Help about a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return &usageError{fmt.Sprintf("help: unknown command %q", strings.Join(args, " "))}
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
+// noArgs refuses arguments in words of its own: cobra's call them unknown commands.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{fmt.Sprintf("%s takes no arguments, got %q", cmd.Name(), args[0])}
+	}
+	return nil
 }
 
 // A usageError is a mistake on the command line that cobra doesn't know of.
