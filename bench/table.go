@@ -14,19 +14,16 @@ var columns = []string{
 }
 
 // WriteTable writes the report as a table for people, with a line on each row
-// that had errors.
+// that had errors. The error is w's.
 func (r Report) WriteTable(w io.Writer) error {
 	rows := make([][]string, len(r.Results))
 	for i, row := range r.Results {
 		rows[i] = row.cells()
 	}
 	if err := texttable.Write(w, columns, rows, 3); err != nil {
-		return fmt.Errorf("bench: %w", err)
+		return err
 	}
-	if err := r.writeErrors(w); err != nil {
-		return fmt.Errorf("bench: %w", err)
-	}
-	return nil
+	return r.writeErrors(w)
 }
 
 func (r Report) writeErrors(w io.Writer) error {

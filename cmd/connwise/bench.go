@@ -82,9 +82,27 @@ failed. What the server executed isn't known, and such columns show "-".`,
 func scenarioHelp() string {
 	var b strings.Builder
 	for _, name := range bench.ScenarioNames() {
-		_, _ = fmt.Fprintf(&b, "  %-11s %s\n", name, bench.About(name))
+		for i, line := range wrap(bench.About(name), 72) {
+			if i > 0 {
+				name = ""
+			}
+			_, _ = fmt.Fprintf(&b, "  %-11s %s\n", name, line)
+		}
 	}
 	return b.String()
+}
+
+// wrap breaks a text between words into lines of at most width bytes.
+func wrap(text string, width int) []string {
+	var lines []string
+	for _, word := range strings.Fields(text) {
+		if n := len(lines); n > 0 && len(lines[n-1])+1+len(word) <= width {
+			lines[n-1] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
 }
 
 // runBench runs o and prints what finished, even when the run was interrupted.
@@ -114,7 +132,7 @@ func runBench(cmd *cobra.Command, o bench.Options, asJSON bool) error {
 		write = rep.WriteJSON
 	}
 	if werr := write(stdout); werr != nil {
-		return werr
+		return fmt.Errorf("bench: %w", werr)
 	}
 	if err != nil {
 		return interrupted(err, len(rep.Results))

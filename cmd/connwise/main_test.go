@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/connwise/bench"
+	"example.com/connwise/pool"
 	"example.com/connwise/retry"
 )
 
@@ -89,6 +91,8 @@ func TestCommandLines(t *testing.T) {
 		{"bench --target " + down, exitFailed, []string{"target", "refused"}},
 
 		{"stats", exitUsage, []string{"requires at least 1 arg"}},
+		{"stats --timeout 0s http://127.0.0.1:1/", exitUsage, []string{"--timeout 0s: must be more than 0"}},
+		{"stats --timeout -1s http://127.0.0.1:1/", exitUsage, []string{"--timeout -1s: must be more than 0"}},
 		{"stats nowhere", exitUsage, []string{"nowhere", "http://host:port/path"}},
 		{"stats http://me:secret@h:bad", exitUsage, []string{"no URL"}},
 		{"stats " + down, exitFailed, []string{"refused", "127.0.0.1"}},
@@ -136,3 +140,30 @@ func TestHelpHasExamples(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsOfStdoutNameTheCommand checks that a failed write tells what failed in
+// the user's words.
+func TestErrorsOfStdoutNameTheCommand(t *testing.T) {
+	srv := httptest.NewServer(pool.StatsHandler(statsFunc(func() pool.Stats {
+		return pool.Stats{Hosts: []pool.HostStats{{Host: "h:80"}}}
+	})))
+	defer srv.Close()
+	for _, args := range []string{
+		"bench --scenario steady --proto h1 --clients net/http --requests 5",
+		"bench --scenario steady --proto h1 --clients net/http --requests 5 --json",
+		"stats " + srv.URL, "stats --json " + srv.URL,
+		"policy", "policy off", "policy --json",
+	} {
+		var stderr strings.Builder
+		code := run(t.Context(), strings.Fields(args), full{}, &stderr)
+		want := "connwise: " + strings.Fields(args)[0] + ": disk full\n"
+		if code != exitFailed || !strings.HasSuffix(stderr.String(), want) {
+			t.Errorf("%s: exit code %d, stderr %q; want it to end in %q", args, code, stderr.String(), want)
+		}
+	}
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("disk full") }

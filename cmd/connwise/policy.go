@@ -18,14 +18,11 @@ func newPolicy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy [NAME]",
 		Short: "Print what a retry policy does with each failure",
-		Long: `policy prints the matrix of a preset of package retry: how far the request got
-before it failed, whether it was a timeout, and the method.
+		Long: `policy prints a preset of package retry: how often and after which waits it sends a
+request again, and the matrix of when: how far the request got before it failed,
+whether it was a timeout, and the method.
 
-  yes   sent again
-  key   sent again with an Idempotency-Key header, or the caller's word for it
-  call  sent again only on the caller's word for it (retry.WithIdempotent)
-  -     not sent again
-
+` + policyLegend + `
 Presets: ` + strings.Join(retry.Names(), ", ") + ". Without a name: " + retry.Names()[0] + ".",
 		Example: `  connwise policy
   connwise policy never-timeouts
@@ -41,17 +38,42 @@ Presets: ` + strings.Join(retry.Names(), ", ") + ". Without a name: " + retry.Na
 			if !ok || name == "" {
 				return &usageError{fmt.Sprintf("policy: unknown preset %q; known: %s", name, strings.Join(retry.Names(), ", "))}
 			}
-			m := matrix{Policy: name, Rows: retry.Matrix(p)}
-			if asJSON {
-				e := json.NewEncoder(cmd.OutOrStdout())
-				e.SetIndent("", "  ")
-				return e.Encode(m)
+			if err := printPolicy(cmd.OutOrStdout(), name, p, asJSON); err != nil {
+				return fmt.Errorf("policy: %w", err)
 			}
-			return m.writeTable(cmd.OutOrStdout())
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: a row for each phase, timeout, method and opt-in")
 	return cmd
+}
+
+const policyLegend = `  yes   sent again
+  key   sent again with an Idempotency-Key header, or the caller's word for it
+  call  sent again only on the caller's word for it (retry.WithIdempotent)
+  -     not sent again
+`
+
+// printPolicy writes a preset; the error is w's.
+func printPolicy(w io.Writer, name string, p retry.Policy, asJSON bool) error {
+	m := matrix{Policy: name, Rows: retry.Matrix(p)}
+	if asJSON {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(m)
+	}
+	if !slices.ContainsFunc(m.Rows, func(r retry.Row) bool { return r.Retry }) {
+		_, err := fmt.Fprintf(w, "policy %s: nothing is sent again\n", name)
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "policy %s\n%s\n", name, describe(p)); err != nil {
+		return err
+	}
+	if err := m.writeTable(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s", policyLegend)
+	return err
 }
 
 // A matrix is a preset's verdicts.

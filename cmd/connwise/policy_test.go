@@ -2,10 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"example.com/connwise/pool"
 	"example.com/connwise/retry"
 )
 
@@ -14,8 +19,12 @@ func TestPolicyTable(t *testing.T) {
 		t.Helper()
 		got := exec(t.Context(), "policy", preset)
 		lines := strings.Split(got.stdout, "\n")
-		column := slices.Index(strings.Fields(lines[0]), method)
-		for _, line := range lines[2:] {
+		head := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, " phase ") })
+		if head < 0 {
+			t.Fatalf("no table in:\n%s", got.stdout)
+		}
+		column := slices.Index(strings.Fields(lines[head]), method)
+		for _, line := range lines[head+2:] {
 			if f := strings.Fields(line); len(f) > 2 && f[0] == phase && f[1] == timeout {
 				return f[column]
 			}
@@ -29,7 +38,6 @@ func TestPolicyTable(t *testing.T) {
 		{"default", "sent", "no", "GET", "yes"},
 		{"never-timeouts", "dial", "yes", "GET", "-"},
 		{"never-timeouts", "sent", "no", "POST", "call"},
-		{"off", "unsent", "no", "GET", "-"},
 	}
 	for _, tt := range tests {
 		if got := cell(tt.preset, tt.phase, tt.timeout, tt.method); got != tt.want {
@@ -49,3 +57,70 @@ func TestPolicyJSON(t *testing.T) {
 		t.Errorf("policy %q with %d rows isn't the preset's matrix", m.Policy, len(m.Rows))
 	}
 }
+
+func TestPolicyText(t *testing.T) {
+	for preset, wants := range map[string][]string{
+		"default":        {"policy default\n", "2 at most", "100ms, then 200ms (doubling)", "up to 50 %", "X-Idempotency-Key header, or", "whatever its status", "call  sent again only"},
+		"never-timeouts": {"2 at most", "an Idempotency-Key header means nothing"},
+		"once":           {"1 at most", " 100ms, each lengthened at random by up to 100 %"},
+		"safe-only":      {"only GET, HEAD", "opt-in:  none", "429 Too Many Requests with a Retry-After of 30s"},
+	} {
+		got := exec(t.Context(), "policy", preset)
+		for _, want := range wants {
+			if !strings.Contains(got.stdout, want) {
+				t.Errorf("%s lacks %q:\n%s", preset, want, got.stdout)
+			}
+		}
+	}
+	if got := exec(t.Context(), "policy", "off"); got.stdout != "policy off: nothing is sent again\n" {
+		t.Errorf("off:\n%s", got.stdout)
+	}
+	if got := exec(t.Context(), "policy", "off", "--json"); strings.Count(got.stdout, `"phase"`) != len(retry.Matrix(retry.Off())) {
+		t.Errorf("off in JSON isn't the full matrix:\n%s", got.stdout)
+	}
+}
+
+// TestPolicyWaitsAreTrue compares what is printed with what a Transport does, with
+// the least and with the most that is added at random.
+func TestPolicyWaitsAreTrue(t *testing.T) {
+	for _, name := range retry.Names() {
+		p, _ := retry.Named(name)
+		for _, jitter := range []float64{0, 1 - 1e-9} {
+			p.Jitter = func() float64 { return jitter }
+			var want []time.Duration
+			for _, d := range waitsOf(p) {
+				want = append(want, (d + time.Duration(float64(d)*spreadOf(p)*jitter)).Round(time.Millisecond))
+			}
+			synctest.Test(t, func(t *testing.T) {
+				if got := waits(t, p); !slices.Equal(got, want) {
+					t.Errorf("%s with jitter %v waits %v, printed %v", name, jitter, got, want)
+				}
+			})
+		}
+	}
+}
+
+// waits returns the waits between the attempts of a GET that never succeeds.
+func waits(t *testing.T, p retry.Policy) []time.Duration {
+	var at []time.Time
+	tr := &retry.Transport{Policy: p, Base: roundTripper(func(*http.Request) (*http.Response, error) {
+		at = append(at, time.Now())
+		return nil, &pool.Error{Phase: pool.PhaseUnsent, Err: errors.New("no")}
+	})}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://h/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tr.RoundTrip(req); err == nil {
+		t.Fatal("no error")
+	}
+	var ds []time.Duration
+	for i := 1; i < len(at); i++ {
+		ds = append(ds, at[i].Sub(at[i-1]).Round(time.Millisecond))
+	}
+	return ds
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

@@ -8,12 +8,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"example.com/connwise/internal/texttable"
 	"example.com/connwise/pool"
 )
 
@@ -26,7 +24,19 @@ func newStats() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats URL...",
 		Short: "Show the connection pools of live processes",
-		Long: `stats fetches the JSON that pool.StatsHandler serves and prints a row for each host.
+		Long: `stats fetches the JSON that pool.StatsHandler serves and prints, for each host, what
+its pool holds now, what it has done since the host was first used, and why it closed
+connections.
+
+  set by     where the idle limit comes from: configured, announced (by the server's
+             Keep-Alive header), transport (Base.IdleConnTimeout) or none
+  failed     calls that ended in an error
+  reused     requests sent on a connection that had carried one before
+  stale      idle connections found dead by the look before reuse
+  replaced   connections that took no byte of a request and were replaced
+  dial errs  dials that ended in an error
+  waited     requests that waited for capacity or a dial
+  timed out  requests that waited too long, or found too many waiting
 
 In the process to look at:
 
@@ -35,6 +45,9 @@ In the process to look at:
   connwise stats --json http://127.0.0.1:6060/debug/connwise | jq '.hosts[].idle'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, urls []string) error {
+			if timeout <= 0 {
+				return &usageError{fmt.Sprintf("stats: --timeout %v: must be more than 0", timeout)}
+			}
 			for _, raw := range urls {
 				if err := checkStatsURL(raw); err != nil {
 					return err
@@ -69,12 +82,16 @@ func printStats(ctx context.Context, w io.Writer, urls []string, asJSON bool) er
 		switch {
 		case err != nil:
 		case asJSON:
-			_, err = w.Write(body)
+			if _, err = w.Write(body); err != nil {
+				err = fmt.Errorf("stats: %w", err)
+			}
 		default:
 			if len(urls) > 1 {
 				_, _ = fmt.Fprintln(w, redacted(raw))
 			}
-			err = writeStats(w, stats)
+			if err = writeStats(w, stats); err != nil {
+				err = fmt.Errorf("stats: %w", err)
+			}
 		}
 		errs = append(errs, err)
 	}
@@ -124,40 +141,4 @@ func redacted(raw string) string {
 		return "..."
 	}
 	return u.Redacted()
-}
-
-var statsColumns = []string{
-	"host", "scheme", "idle limit", "from", "open", "idle", "in use", "dialing", "waiting",
-	"sent", "failed", "reused", "stale", "replaced", "dials", "dial errors", "closed",
-}
-
-func writeStats(w io.Writer, s pool.Stats) error {
-	if len(s.Hosts) == 0 {
-		_, err := fmt.Fprintln(w, "no hosts in use")
-		return err
-	}
-	rows := make([][]string, len(s.Hosts))
-	for i, h := range s.Hosts {
-		rows[i] = statsRow(h)
-	}
-	return texttable.Write(w, statsColumns, rows, 4)
-}
-
-func statsRow(h pool.HostStats) []string {
-	limit := "-"
-	if h.IdleLimit > 0 {
-		limit = h.IdleLimit.String()
-	}
-	host := h.Host
-	if h.Proxy != "" {
-		host += " via " + h.Proxy
-	}
-	row := []string{host, h.Scheme, limit, h.IdleLimitSource}
-	for _, n := range []int{h.Open, h.Idle, h.InUse, h.Dialing, h.Waiting} {
-		row = append(row, strconv.Itoa(n))
-	}
-	for _, n := range []uint64{h.Sent, h.Failed, h.Reused, h.Stale, h.Replaced, h.Dials, h.DialsFailed, h.Closed} {
-		row = append(row, strconv.FormatUint(n, 10))
-	}
-	return row
 }

@@ -7,13 +7,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"example.com/connwise/pool"
 )
 
 func TestStats(t *testing.T) {
 	stats := pool.Stats{Hosts: []pool.HostStats{
-		{Host: "api.example:443", Scheme: "https", Open: 3, Idle: 2, InUse: 1, IdleLimit: 54 * time.Second, IdleLimitSource: "configured"},
+		{Host: "api.example:443", Scheme: "https", Open: 3, Idle: 2, InUse: 1, IdleLimit: 54 * time.Second, IdleLimitSource: "configured", Totals: pool.Totals{
+			Sent: 1234567, Reused: 1234500, Waited: 41, WaitTimeouts: 17, Closed: 16,
+			ClosedBy: map[pool.CloseReason]uint64{pool.ReasonPeerClosed: 3, pool.ReasonIdleLimit: 12, pool.ReasonError: 1, pool.ReasonClosed: 0},
+		}},
 		{Host: "db.example:80", Scheme: "http", Proxy: "http://proxy:3128", Waiting: 7, IdleLimitSource: "none"},
 	}}
 	source := statsFunc(func() pool.Stats { return stats })
@@ -24,9 +28,19 @@ func TestStats(t *testing.T) {
 	if got.code != exitOK {
 		t.Fatalf("exit code %d: %s", got.code, got.stderr)
 	}
-	for _, want := range []string{"api.example:443", "54s", "configured", "db.example:80 via http://proxy:3128"} {
+	for _, want := range []string{"api.example:443", "54s", "configured", "db.example:80 via http://proxy:3128",
+		"\napi.example:443 closed: 12 idle limit, 3 peer closed idle, 1 error\n", " 41 ", " 17 "} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("stdout lacks %q:\n%s", want, got.stdout)
+		}
+	}
+
+	if strings.Contains(got.stdout, "3128 closed:") {
+		t.Errorf("a host that closed nothing has a line of reasons:\n%s", got.stdout)
+	}
+	for line := range strings.Lines(got.stdout) {
+		if n := utf8.RuneCountInString(line); n > 113 {
+			t.Errorf("a line of %d characters:\n%s", n, line)
 		}
 	}
 

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"example.com/connwise/internal/texttable"
+	"example.com/connwise/pool"
+)
+
+var (
+	nowColumns   = []string{"host", "scheme", "idle limit", "set by", "open", "idle", "in use", "dialing", "waiting"}
+	sinceColumns = []string{
+		"host", "sent", "failed", "reused", "stale", "replaced", "dials", "dial errs",
+		"waited", "timed out", "closed",
+	}
+)
+
+// writeStats writes what the pools hold, what they have counted, and why they closed
+// connections. One table of it all wouldn't fit a screen.
+func writeStats(w io.Writer, s pool.Stats) error {
+	if len(s.Hosts) == 0 {
+		_, err := fmt.Fprintln(w, "no hosts in use")
+		return err
+	}
+	var now, since [][]string
+	for _, h := range s.Hosts {
+		now = append(now, nowRow(h))
+		since = append(since, sinceRow(h))
+	}
+	if err := texttable.Write(w, nowColumns, now, 4); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	if err := texttable.Write(w, sinceColumns, since, 1); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, closedLines(s.Hosts))
+	return err
+}
+
+func nowRow(h pool.HostStats) []string {
+	limit := "-"
+	if h.IdleLimit > 0 {
+		limit = h.IdleLimit.String()
+	}
+	row := []string{hostLabel(h), h.Scheme, limit, h.IdleLimitSource}
+	for _, n := range []int{h.Open, h.Idle, h.InUse, h.Dialing, h.Waiting} {
+		row = append(row, strconv.Itoa(n))
+	}
+	return row
+}
+
+func sinceRow(h pool.HostStats) []string {
+	host := h.Host
+	if h.Proxy != "" {
+		host += " (proxy)" // which one is above; it would make the row too long
+	}
+	row := []string{host}
+	for _, n := range []uint64{
+		h.Sent, h.Failed, h.Reused, h.Stale, h.Replaced, h.Dials, h.DialsFailed,
+		h.Waited, h.WaitTimeouts, h.Closed,
+	} {
+		row = append(row, strconv.FormatUint(n, 10))
+	}
+	return row
+}
+
+func hostLabel(h pool.HostStats) string {
+	if h.Proxy == "" {
+		return h.Host
+	}
+	return h.Host + " via " + h.Proxy
+}
+
+// closedLines has a line for each host that closed connections, with the reasons,
+// the most frequent first, and an empty line before them.
+func closedLines(hosts []pool.HostStats) string {
+	var b strings.Builder
+	for _, h := range hosts {
+		if h.Closed == 0 {
+			continue
+		}
+		reasons := slices.SortedFunc(maps.Keys(h.ClosedBy), func(x, y pool.CloseReason) int {
+			return cmp.Or(cmp.Compare(h.ClosedBy[y], h.ClosedBy[x]), cmp.Compare(x, y))
+		})
+		var parts []string
+		for _, r := range reasons {
+			if n := h.ClosedBy[r]; n > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", n, r))
+			}
+		}
+		if b.Len() == 0 {
+			b.WriteByte('\n')
+		}
+		_, _ = fmt.Fprintf(&b, "%s closed: %s\n", hostLabel(h), strings.Join(parts, ", "))
+	}
+	return b.String()
+}
