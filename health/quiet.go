@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
+	"syscall"
 )
 
 // errWouldBlock is what a quietConn's Read returns in a look when nothing has arrived.
@@ -43,23 +44,51 @@ type source interface {
 type bottom interface {
 	net.Conn
 	ended() bool
+	waits() bool
 }
 
 // An endConn is a bottom of any kind.
 type endConn struct {
 	net.Conn
-	end atomic.Bool
+	end     atomic.Bool
+	waiting atomic.Bool // a Read waits: the layer above has nothing left to work on
+	rc      syscall.RawConn // of the socket below, nil if there is none to see
+	ready   func(fd uintptr) bool
+	one     [1]byte
+}
+
+func newEndConn(c net.Conn) *endConn {
+	e := &endConn{Conn: c}
+	if rc, layer := socketOf(c); layer == nil && canPeek {
+		e.rc, e.ready = rc, e.hasArrived
+	}
+	return e
 }
 
 func (c *endConn) Read(p []byte) (int, error) {
+	c.waiting.Store(true)
+	if c.rc != nil {
+		// Ends when there is something. It is to be taken when it isn't waited for any more,
+		// so that whoever looks sees it in the socket, or sees that it is worked on.
+		c.rc.Read(c.ready)
+		c.waiting.Store(false)
+	}
 	n, err := c.Conn.Read(p)
+	c.waiting.Store(false)
 	if err == io.EOF {
 		c.end.Store(true)
 	}
 	return n, err
 }
 
+func (c *endConn) hasArrived(fd uintptr) bool {
+	_, err := peek(fd, c.one[:])
+	return !wouldBlock(err)
+}
+
 func (c *endConn) ended() bool { return c.end.Load() }
+
+func (c *endConn) waits() bool { return c.waiting.Load() }
 
 // A quietConn is a bottom whose Read and Write do not wait in a look.
 type quietConn struct {

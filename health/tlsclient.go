@@ -45,7 +45,7 @@ func NewTLSClient(raw net.Conn, cfg *tls.Config) *TLSClient {
 	if c.quiet != nil {
 		c.below = c.quiet
 	} else {
-		c.below = &endConn{Conn: raw}
+		c.below = newEndConn(raw)
 	}
 	c.conn = tls.Client(c.below, cfg)
 	if c.quiet == nil {

@@ -3,7 +3,9 @@ package health
 import (
 	"errors"
 	"net"
+	"runtime"
 	"sync/atomic"
+	"time"
 )
 
 // A Vigil is a connection that can't be looked at, made one that can: while it is idle a
@@ -18,6 +20,7 @@ import (
 type Vigil struct {
 	net.Conn
 	ended   func(error)
+	probe   *Probe // sees the socket below a foreign TLS layer, or nothing
 	pending *vigilRead
 	idle    atomic.Bool
 }
@@ -32,7 +35,9 @@ type vigilRead struct {
 // NewVigil returns a Vigil over c. ended is called, from a goroutine of the Vigil's, when a
 // connection that is idle has ended or got surplus, with what Look would say. It isn't
 // called while a Look's caller uses the connection.
-func NewVigil(c net.Conn, ended func(error)) *Vigil { return &Vigil{Conn: c, ended: ended} }
+func NewVigil(c net.Conn, ended func(error)) *Vigil {
+	return &Vigil{Conn: c, probe: NewProbe(c), ended: ended}
+}
 
 // Begin says that the connection is idle from now on.
 func (v *Vigil) Begin() {
@@ -52,20 +57,44 @@ func (v *Vigil) Begin() {
 }
 
 // Look says that the connection isn't idle any more, and what has become of it. Dead comes
-// with ErrSurplus, or with what Read returned. A byte that has arrived but that the waiting
-// goroutine hasn't been given yet is not seen.
+// with ErrSurplus, or with what Read returned, or with what a look at the socket found, if
+// there is one to see. Where there is none, what has arrived but wasn't given to the
+// waiting goroutine yet is not seen.
 func (v *Vigil) Look() (Verdict, error) {
 	v.idle.Store(false)
 	if v.pending == nil {
 		return Unknown, nil
 	}
-	select {
-	case <-v.pending.done:
-		return Dead, v.pending.verdict()
-	default:
-		return Alive, nil
+	layer, _ := v.Conn.(*TLSClient)
+	for turn := range vigilTurns {
+		select {
+		case <-v.pending.done:
+			return Dead, v.pending.verdict()
+		default:
+		}
+		verdict, err := v.probe.Look()
+		if verdict == Dead {
+			return Dead, err
+		}
+		if err != errPending && (layer == nil || layer.below.waits()) {
+			break
+		}
+		// The goroutine is about to take what has arrived, or at work on it.
+		if turn < vigilTurns/2 {
+			runtime.Gosched()
+		} else {
+			time.Sleep(vigilTurn)
+		}
 	}
+	return Alive, nil
 }
+
+// A look waits so often, and at last so long, for the goroutine: what has arrived may be
+// no more than session tickets.
+const (
+	vigilTurns = 20
+	vigilTurn  = 100 * time.Microsecond
+)
 
 func (r *vigilRead) verdict() error {
 	if r.n > 0 {
