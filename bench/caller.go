@@ -44,10 +44,16 @@ func (c *caller) call(ctx context.Context, method string) {
 
 // roundTrip makes the call and reads the answer to its end.
 func (c *caller) roundTrip(ctx context.Context, method, id string) (status int, err error) {
-	if c.rig.callTimeout > 0 { // a target
+	if limit := c.rig.callTimeout; limit > 0 { // a target
+		outer := ctx
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(sentOnce(ctx), c.rig.callTimeout)
+		ctx, cancel = context.WithTimeout(sentOnce(outer), limit)
 		defer cancel()
+		defer func() {
+			if err != nil && ctx.Err() != nil && outer.Err() == nil {
+				err = fmt.Errorf("bench: a call took longer than %v: %w", limit, err)
+			}
+		}()
 		c.get = nil // it has the last call's limit
 	}
 	resp, err := c.rt.RoundTrip(c.request(ctx, method, id))

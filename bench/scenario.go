@@ -53,7 +53,7 @@ var scenarios = []scenario{
 	},
 	{
 		name:  "idle-race",
-		about: "POSTs with pauses of 0.5 to 1.1 of the peer's idle timeout, each caller on a client of its own. Below its idle limit (the timeout less a tenth, at least 25 ms) connwise reuses the connection; above, it opens a new one, which avoids the race and shows in dials",
+		about: "POSTs with pauses of 0.5 to 1.1 of the peer's idle timeout, each caller on a client of its own. Below its idle limit (the timeout less a tenth of it, at least 25 ms, at most 5 s or half) connwise reuses the connection; above, it opens a new one, which avoids the race and shows in dials",
 		faults: func(p *plan) peer.Faults {
 			return peer.Faults{BodySize: smallBody, IdleTimeout: p.IdleTimeout}
 		},

@@ -154,8 +154,23 @@ func TestTargetThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range rep.Results {
-		if r.Failed != r.Requests || r.Requests != 8 || r.Succeeded() != 0 || !strings.Contains(r.FirstError, "deadline") {
+		if r.Failed != r.Requests || r.Requests != 8 || r.Succeeded() != 0 || !strings.Contains(r.FirstError, "longer than 20ms") {
 			t.Errorf("%s: %d of %d failed, first: %s; want 8, by their deadline", r.Client, r.Failed, r.Requests, r.FirstError)
 		}
+	}
+}
+
+// TestTargetThatNeverAnswers isn't loaded at all.
+func TestTargetThatNeverAnswers(t *testing.T) {
+	var n atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		n.Add(1)
+		<-r.Context().Done()
+	}))
+	defer srv.Close()
+	o := smoke()
+	o.Target, o.CallTimeout = srv.URL, 20*time.Millisecond
+	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "longer than 20ms") || n.Load() != 1 {
+		t.Errorf("%d requests, error %v; want one and the limit's", n.Load(), err)
 	}
 }

@@ -51,7 +51,7 @@ type bottom interface {
 type endConn struct {
 	net.Conn
 	end     atomic.Bool
-	waiting atomic.Bool // a Read waits: the layer above has nothing left to work on
+	waiting atomic.Bool     // a Read waits: the layer above has nothing left to work on
 	rc      syscall.RawConn // of the socket below, nil if there is none to see
 	ready   func(fd uintptr) bool
 	one     [1]byte
