@@ -113,12 +113,15 @@ func TestTargetGetsNoCallTwice(t *testing.T) {
 	o := smoke()
 	o.Target, o.Requests, o.Workers, o.Duration = srv.URL, 60, 1, time.Minute
 	for _, c := range []Client{NetHTTP(), Connwise()} {
+		mu.Lock()
 		clear(got)
+		mu.Unlock()
 		o.Clients = []Client{c}
 		rep, err := Run(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
+		mu.Lock()
 		total := 0
 		for id, n := range got {
 			total += n
@@ -126,6 +129,7 @@ func TestTargetGetsNoCallTwice(t *testing.T) {
 				t.Errorf("%s: request %s came %d times", c.Name, id, n)
 			}
 		}
+		mu.Unlock()
 		if r := rep.Results[0]; total != 61 || r.Requests != 60 || r.Failed == 0 || r.Failed == 60 {
 			t.Errorf("%s: the target got %d of %d requests, %d failed; want 61 of 60, half of them failed", c.Name, total, r.Requests, r.Failed)
 		}
