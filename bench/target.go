@@ -18,7 +18,7 @@ func (o Options) TargetNotice() string {
 	}
 	var kinds []string
 	for _, s := range p.scenarios {
-		kinds = append(kinds, fmt.Sprintf("%s with %d at a time", s.name, min(s.callers(p), p.Requests)))
+		kinds = append(kinds, fmt.Sprintf("%s with %d at a time", s.name, min(int64(s.callers(p)), p.share(p.Rounds-1))))
 	}
 	each := p.Requests * len(p.scenarios)
 	return fmt.Sprintf("sending to %s: GET requests without a body, numbered by an X-Request-Id header;\n"+

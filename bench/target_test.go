@@ -49,7 +49,7 @@ func TestTarget(t *testing.T) {
 	if gets.Load() != 21 || others.Load() != 0 {
 		t.Errorf("the target got %d GETs and %d other requests, want 21 GETs only", gets.Load(), others.Load())
 	}
-	if n := o.TargetNotice(); !strings.Contains(n, "burst with 10 at a time") || !strings.Contains(n, "at most 20 requests per client (clients: 1) and 21 in all") {
+	if n := o.TargetNotice(); !strings.Contains(n, "steady with 10 at a time, burst with 10 at a time") || !strings.Contains(n, "at most 20 requests per client (clients: 1) and 21 in all") {
 		t.Errorf("notice %q", n)
 	}
 	if n := o.TargetNotice(); !strings.Contains(n, "/health") || strings.Contains(n, "secret") {
