@@ -143,23 +143,21 @@ func (h *host) take(ws wish) (c *conn, fromIdle bool, err error) {
 }
 
 // lookAgain judges and looks at a connection that was granted a while ago. If it may not
-// be used any more it is retired, and false returned.
-func (h *host) lookAgain(g *grant) bool {
+// be used any more it is retired, and the error says why.
+func (h *host) lookAgain(g *grant) error {
 	reason, ok := h.judgeNow(g.c)
+	err := errStale
 	if ok {
-		var err error
-		if reason, err = g.c.look(); err != nil {
-			ok = false
-		}
+		reason, err = g.c.look()
 	}
-	if !ok {
+	if err != nil {
 		h.retireStale(g.c, reason)
-		return false
+		return err
 	}
 	if g.reused || g.wasIdle {
 		g.idle = age(time.Now(), g.c.idleSince)
 	}
-	return true
+	return nil
 }
 
 // enqueueLocked queues the wish's waiter, which it makes if this is the request's first

@@ -20,7 +20,7 @@ const maxReplacements = 3
 var (
 	errPeerClosed      = errors.New("pool: the peer has closed the connection")
 	errRequestCanceled = errors.New("connwise: request canceled")
-	errStale           = errors.New("pool: the connection ended, or grew too old, while a hook ran")
+	errStale           = errors.New("pool: the connection grew too old while a hook ran")
 )
 
 // A call is a request on its way: one exchange's state, and the answer's body. A
@@ -119,8 +119,10 @@ func (c *call) send() (*http.Response, *Error) {
 	held = false
 	// Hooks may have taken their time, and the look is to be the last thing before the
 	// first byte.
-	if c.hooked() && !c.h.lookAgain(&c.g) {
-		return nil, c.describe(&Error{Phase: PhaseUnsent, Err: errStale})
+	if c.hooked() {
+		if err := c.h.lookAgain(&c.g); err != nil {
+			return nil, c.describe(&Error{Phase: PhaseUnsent, Err: err})
+		}
 	}
 	return c.exchange()
 }
