@@ -1,8 +1,10 @@
 package health
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
+	"os"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -47,6 +49,10 @@ func (v *Vigil) Begin() {
 	}
 	r := &vigilRead{done: make(chan struct{})}
 	v.pending = r
+	if v.takeBuffered(r) {
+		close(r.done)
+		return
+	}
 	go func() {
 		r.n, r.err = v.Conn.Read(r.b[:])
 		close(r.done)
@@ -54,6 +60,39 @@ func (v *Vigil) Begin() {
 			v.ended(r.verdict())
 		}
 	}()
+}
+
+// takeBuffered reads what a TLS layer of somebody else's has decrypted already: the
+// goroutine might come to it after a Look. Over a socket a deadline in the past ends the
+// Read before it gets there, and the layer stays usable.
+func (v *Vigil) takeBuffered(r *vigilRead) (got bool) {
+	t, ok := v.Conn.(*tls.Conn)
+	if !ok {
+		return false
+	}
+	switch t.NetConn().(type) {
+	case *net.TCPConn, *net.UnixConn:
+	default:
+		return false
+	}
+	if t.SetReadDeadline(time.Unix(1, 0)) != nil {
+		return false
+	}
+	r.n, r.err = t.Read(r.b[:])
+	t.SetReadDeadline(time.Time{})
+	return r.n > 0 || !errors.Is(r.err, os.ErrDeadlineExceeded)
+}
+
+// Ended reports whether the waiting Read has ended already, and what Look would say. It is
+// for whoever made the connection idle after Begin: ended may have come to it before.
+func (v *Vigil) Ended() (error, bool) {
+	r := v.pending
+	select {
+	case <-r.done:
+		return r.verdict(), true
+	default:
+		return nil, false
+	}
 }
 
 // Look says that the connection isn't idle any more, and what has become of it. Dead comes
@@ -115,16 +154,8 @@ func (v *Vigil) Read(p []byte) (int, error) {
 	return r.n, r.err
 }
 
-// NetConn returns the connection below.
-func (v *Vigil) NetConn() net.Conn { return v.Conn }
-
-// CloseWrite closes the writing side, if the connection below can.
-func (v *Vigil) CloseWrite() error {
-	if c, ok := v.Conn.(interface{ CloseWrite() error }); ok {
-		return c.CloseWrite()
-	}
-	return errors.ErrUnsupported
-}
+// Reads returns the connection that v reads from.
+func (v *Vigil) Reads() net.Conn { return v.Conn }
 
 // Sees reports whether Look can tell alive from dead on this connection. Where it can't,
 // a Vigil can.

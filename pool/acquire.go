@@ -142,20 +142,22 @@ func (h *host) take(ws wish) (c *conn, fromIdle bool, err error) {
 	}
 }
 
-// lookAgain judges and looks at a connection that was granted a while ago. If it may not
-// be used any more it is retired, and the error says why.
+// lookAgain looks at a connection that was granted a while ago, and judges its idle time.
+// (Age, or a Drain that came meanwhile, doesn't matter to a request that has it.) If it
+// may not be used any more it is retired, and the error says why.
 func (h *host) lookAgain(g *grant) error {
-	reason, ok := h.judgeNow(g.c)
-	err := errStale
-	if ok {
-		reason, err = g.c.look()
+	now := time.Now()
+	if g.reused || g.wasIdle {
+		g.idle = age(now, g.c.idleSince)
 	}
-	if err != nil {
+	limit, _ := idleLimit(h.cfg, g.c.announced, h.t.set.idleConnTimeout)
+	if (g.reused || g.wasIdle) && limit > 0 && g.idle >= limit {
+		h.retireStale(g.c, ReasonIdleLimit)
+		return errStale
+	}
+	if reason, err := g.c.look(); err != nil {
 		h.retireStale(g.c, reason)
 		return err
-	}
-	if g.reused || g.wasIdle {
-		g.idle = age(time.Now(), g.c.idleSince)
 	}
 	return nil
 }

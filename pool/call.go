@@ -176,6 +176,9 @@ func (c *call) prepare() error {
 	if c.req.Context().Err() != nil {
 		return h1.Ended(c.req.Context())
 	}
+	if c.cancelled() {
+		return errRequestCanceled
+	}
 	if c.body != nil || c.small != nil || c.req.Body == nil || c.req.Body == http.NoBody {
 		return nil
 	}

@@ -43,7 +43,7 @@ func (h *host) dial(ctx context.Context, c *conn) {
 	defer context.AfterFunc(h.t.ctx, c.cutDial)()
 	link, err := h.t.set.dialer.Dial(ctx, h.route)
 	if err == nil {
-		err = checkProto(link)
+		err = h.checkProto(link)
 	}
 	if err != nil {
 		if _, hook := errors.AsType[*dialer.HookError](err); hook {
@@ -59,10 +59,10 @@ func (h *host) dial(ctx context.Context, c *conn) {
 
 // checkProto refuses a connection on which the peer expects another protocol. It can
 // only come from a caller's own TLS dial hook: the pool's handshakes don't offer one.
-func checkProto(l *dialer.Link) error {
+func (h *host) checkProto(l *dialer.Link) error {
 	if l.Proto == "h2" {
 		l.Conn.Close()
-		return &dialer.Error{Stage: dialer.StageTLS, Err: errHTTP2}
+		return &CallerError{CallerHook, &dialer.Error{Stage: dialer.StageTLS, Addr: h.key.addr, Err: errHTTP2}}
 	}
 	return nil
 }

@@ -84,6 +84,10 @@ func (h *host) giveBack(c *conn, settled bool) bool {
 		h.retire(c, reason)
 	case !settled && h.waryLocked(c, now):
 		h.settle(c)
+	case h.t.set.disableKeepAlives && h.queue.len() == 0:
+		ok = false // a vetoed request's, say
+		h.mu.Unlock()
+		h.retire(c, ReasonNotKept)
 	default:
 		h.offer(c, now)
 	}
@@ -110,7 +114,16 @@ func (h *host) offer(c *conn, now time.Time) {
 		h.removeIdleLocked(surplus)
 	}
 	due := c.expires()
+	vigil := c.vigil
+	var end error
+	ended := false
+	if vigil != nil { // what it found before now, it told nobody
+		end, ended = vigil.Ended()
+	}
 	h.mu.Unlock()
+	if ended {
+		h.dropIdle(c, reasonOfLook(end))
+	}
 	if surplus != nil {
 		h.retire(surplus, ReasonIdleCap)
 	}

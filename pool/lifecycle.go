@@ -93,7 +93,8 @@ func (t *Transport) noteQuietLocked(h *host) {
 // Close ends everything at once: idle connections are closed, requests under way fail
 // with ErrClosed in an *Error that says how far they got, and so do new ones. It doesn't
 // wait for a peer or for those requests: Stats counts their connections until they have
-// noticed. It is no error to call it again.
+// noticed. It waits for the dials that it has cut, so it must not be called from a trace hook
+// of one. It is no error to call it again.
 func (t *Transport) Close() error {
 	t.raise(stateClosed)
 	t.cancel()

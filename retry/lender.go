@@ -77,8 +77,13 @@ func (l *lender) settle() error {
 	l.mu.Lock()
 	due := l.returned && l.current.closed && !l.closed
 	l.closed = l.closed || due
+	reading := l.current.reading
 	l.mu.Unlock()
-	if !due {
+	switch {
+	case !due:
+		return nil
+	case reading:
+		go l.body.Close() // it may wait for the Read, which may hang
 		return nil
 	}
 	return l.body.Close()

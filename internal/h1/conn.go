@@ -42,7 +42,8 @@ type Conn struct {
 	raw net.Conn // what is under nc's layers; nc itself where there is none
 	opt *Options
 
-	layers int // over raw. Counted, since a caller's type may not allow to compare nc and raw.
+	top    net.Conn // nc, without what only reads ahead of it (Reader)
+	layers int      // from top to raw. Counted, since a caller's type may not allow to compare them.
 
 	tls *tls.ConnectionState
 
@@ -57,12 +58,23 @@ type Conn struct {
 // NewConn makes a Conn of nc, whose handshake is over, and owns nc from now on.
 func NewConn(nc net.Conn, opt *Options) *Conn {
 	c := &Conn{nc: nc, opt: opt}
-	c.raw, c.layers = bottom(nc)
-	if t, ok := nc.(interface{ ConnectionState() tls.ConnectionState }); ok {
+	c.top = nc
+	if r, ok := nc.(Reader); ok {
+		c.top = r.Reads()
+	}
+	c.raw, c.layers = bottom(c.top)
+	if t, ok := c.top.(interface{ ConnectionState() tls.ConnectionState }); ok {
 		cs := t.ConnectionState()
 		c.tls = &cs
 	}
 	return c
+}
+
+// A Reader is a connection that does no more for another one than read from it. Whatever
+// isn't a Read or a Write goes past it.
+type Reader interface {
+	net.Conn
+	Reads() net.Conn
 }
 
 // maxLayers bounds the way down, in case that a layer's NetConn leads back to itself.
@@ -138,25 +150,25 @@ func (c *Conn) shut(polite bool) (err error) {
 // above the lowest would only close that a second time.
 func (c *Conn) cut() error {
 	err := c.raw.Close()
-	if _, bare := c.nc.(*tls.Conn); c.layers == 0 || bare && c.layers == 1 {
+	if _, bare := c.top.(*tls.Conn); c.layers == 0 || bare && c.layers == 1 {
 		return err
 	}
-	return c.nc.Close()
+	return c.top.Close()
 }
 
 func (c *Conn) part() error {
 	if c.layers == 0 {
-		return c.nc.Close()
+		return c.top.Close()
 	}
 	t := time.AfterFunc(closeNotifyTime, func() { c.raw.Close() })
 	defer t.Stop()
-	return c.nc.Close()
+	return c.top.Close()
 }
 
 // truncated reports whether a TLS layer that can tell met the connection's end without a
 // close_notify.
 func (c *Conn) truncated() bool {
-	t, ok := c.nc.(interface{ Truncated() bool })
+	t, ok := c.top.(interface{ Truncated() bool })
 	return ok && t.Truncated()
 }
 

@@ -50,7 +50,10 @@ func (t tunnel) readEarly(p []byte) int {
 // Write writes to the connection, after what is left of the request's body.
 func (t tunnel) Write(p []byte) (int, error) {
 	if u := t.x.up; u != nil {
-		<-u.sentc
+		select {
+		case <-u.sentc:
+		case <-u.stopc: // closed, or cancelled
+		}
 	}
 	n, err := t.x.c.nc.Write(p)
 	return n, t.cause(err)
@@ -59,7 +62,7 @@ func (t tunnel) Write(p []byte) (int, error) {
 // CloseWrite closes the sending side of a connection that can do that, and otherwise
 // returns http.ErrNotSupported, wrapped.
 func (t tunnel) CloseWrite() error {
-	if cw, ok := t.x.c.nc.(interface{ CloseWrite() error }); ok {
+	if cw, ok := t.x.c.top.(interface{ CloseWrite() error }); ok {
 		return t.cause(cw.CloseWrite())
 	}
 	return fmt.Errorf("h1: CloseWrite: %w", http.ErrNotSupported)

@@ -94,7 +94,7 @@ func (x *Exchange) startUpload() {
 // that: it may be a pipe whose other end waits for the answer.
 func (x *Exchange) probe() error {
 	u := x.newUpload()
-	u.probed, u.begun = make(chan bool, 1), make(chan struct{})
+	u.probed, u.begun = make(chan bool), make(chan struct{})
 	go u.run()
 	t := time.NewTimer(probeWait)
 	defer t.Stop()
@@ -171,11 +171,24 @@ func (u *upload) lookAhead() error {
 		if err := u.closeBody(); err != nil {
 			return err
 		}
-		u.probed <- true
-		return errNoBody
+		select {
+		case u.probed <- true:
+			return errNoBody
+		case <-u.begun: // too late: the head promises a body, which is empty
+			u.first = &reading{0, io.EOF}
+			return nil
+		case <-u.stopc:
+			return errStopped
+		}
 	}
 	u.first = &reading{n, err}
-	u.probed <- false
+	select {
+	case u.probed <- false:
+	case <-u.begun:
+		return nil
+	case <-u.stopc:
+		return errStopped
+	}
 	select {
 	case <-u.begun:
 		return nil
