@@ -315,7 +315,12 @@ func TestI7_AfterAnError(t *testing.T) {
 // A stuck body's Read blocks until it is let go.
 type stuck struct {
 	*tape
-	entered, leave chan struct{}
+	entered, leave, closed chan struct{}
+}
+
+func (s *stuck) Close() error {
+	defer close(s.closed)
+	return s.tape.Close()
 }
 
 func (s *stuck) Read(p []byte) (int, error) {
@@ -341,7 +346,7 @@ func (b stuckReader) RoundTrip(req *http.Request) (*http.Response, error) {
 // TestI7_ReadUnderWay: a body that is being read is not rewound, and the wait for it ends
 // with the context.
 func TestI7_ReadUnderWay(t *testing.T) {
-	s := &stuck{newTape("data"), make(chan struct{}), make(chan struct{})}
+	s := &stuck{newTape("data"), make(chan struct{}), make(chan struct{}), make(chan struct{})}
 	base := stuckReader{s, make(chan struct{})}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -353,6 +358,7 @@ func TestI7_ReadUnderWay(t *testing.T) {
 	if e, ok := errors.AsType[*pool.Error](err); !ok || e.Phase != pool.PhaseSent {
 		t.Errorf("got %v; want to find the attempt's error", err)
 	}
+	<-s.closed // without a wait for the Read
 	wantUse(t, s.stream, 0, 1)
 	close(s.leave)
 	<-base.done

@@ -2,6 +2,7 @@ package h1
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -117,7 +118,8 @@ func (c *Conn) touch() {
 
 // Close closes the connection. An exchange under way fails. Without one a TLS
 // connection gets a close_notify alert, for which Close waits at most 50 ms if the
-// peer's window is shut. Later calls do nothing but wait for the first.
+// peer's window is shut, or its type's Close is slow. Later calls do nothing but wait for the
+// first.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	busy := c.busy
@@ -135,15 +137,34 @@ func (c *Conn) shut(polite bool) (err error) {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
-	c.once.Do(func() {
-		if polite {
-			err = c.part()
-		} else {
-			err = c.cut()
-		}
-	})
+	end := c.cut
+	if polite {
+		end = c.part
+	}
+	c.once.Do(func() { err = c.bounded(end) })
 	return err
 }
+
+// bounded calls end, which closes the connection. A socket's Close doesn't wait. That of
+// somebody else's connection may, and is given 50 ms; it goes on behind the caller's back.
+func (c *Conn) bounded(end func() error) error {
+	switch c.raw.(type) {
+	case *net.TCPConn, *net.UnixConn:
+		return end()
+	}
+	done := make(chan error, 1)
+	go func() { done <- end() }()
+	t := time.NewTimer(closeNotifyTime)
+	defer t.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-t.C:
+		return errSlowClose
+	}
+}
+
+var errSlowClose = errors.New("h1: the connection's Close takes long")
 
 // cut closes the lowest layer first: closing a TLS layer writes an alert, and that
 // may block. Layers above are closed too, since they may count; a *tls.Conn right
