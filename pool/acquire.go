@@ -83,11 +83,11 @@ func (h *host) judgeNow(c *conn) (CloseReason, bool) {
 // look asks the kernel, as the last thing before the first byte, whether the peer has
 // closed or sent something nobody asked for. A nil error means that it has not.
 func (c *conn) look() (CloseReason, error) {
-	if c.peerClosed.Load() {
-		return ReasonPeerClosed, errPeerClosed
-	}
 	if v, err := c.probe.Look(); v == health.Dead {
 		return reasonOfLook(err), err
+	}
+	if c.peerClosed.Load() { // where a look can't tell
+		return ReasonPeerClosed, errPeerClosed
 	}
 	return "", nil
 }

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -18,7 +19,7 @@ import (
 const maxReplacements = 3
 
 var (
-	errPeerClosed      = errors.New("pool: the peer has closed the connection")
+	errPeerClosed      = fmt.Errorf("pool: the peer has closed the connection: %w", io.EOF)
 	errRequestCanceled = errors.New("connwise: request canceled")
 	errStale           = errors.New("pool: the connection grew too old while a hook ran")
 )

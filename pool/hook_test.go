@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -357,5 +358,106 @@ func TestRequestThatCannotBeWritten(t *testing.T) {
 			t.Errorf("%v isn't the request's", e)
 		}
 		s.wantReused(p)
+	})
+}
+
+// A hook may outlast what a connection may grow to. One that is granted is the request's.
+func TestHookThatOutlastsTheAge(t *testing.T) {
+	cfg := Config{ProxyIdleTimeout: time.Second, MaxConnAge: time.Second, Jitter: func() float64 { return 0 },
+		BeforeSend: func(*http.Request) error { time.Sleep(5 * time.Second); return nil }}
+	inBubble(t, cfg, func(s *script) {
+		tp := s.get()
+		p := s.wantDial().finish()
+		time.Sleep(5 * time.Second)
+		p.serve("ok")
+		tp.wantBody("ok")
+	})
+}
+
+// The end of a hook's connection may come before it is idle again.
+func TestCloseBehindTheAnswerIsNoticed(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		tp := s.get()
+		p := s.wantDial().finish()
+		p.serve("ok")
+		p.CloseWrite()
+		tp.wantBody("ok")
+		p.wantClosed()
+		if st := s.stats(); st.Open != 0 {
+			t.Errorf("%d open", st.Open)
+		}
+	})
+}
+
+type closeCounter struct {
+	net.Conn
+	closes atomic.Int32
+}
+
+func (c *closeCounter) Close() error {
+	c.closes.Add(1)
+	return c.Conn.Close()
+}
+
+func TestHooksConnectionIsClosedOnce(t *testing.T) {
+	for name, end := range map[string]func(*script, *trip, *peerConn){
+		"cancelled": func(s *script, tp *trip, p *peerConn) {
+			p.wantRequest()
+			tp.cancel()
+			tp.wantError(PhaseSent, context.Canceled)
+		},
+		"reset": func(s *script, tp *trip, p *peerConn) {
+			p.wantRequest()
+			p.Reset()
+			tp.wantError(PhaseSent, syscall.ECONNRESET)
+		},
+		"idle": func(s *script, tp *trip, p *peerConn) { p.serve("ok"); tp.wantBody("ok"); s.tr.CloseIdleConnections() },
+		"Close": func(s *script, tp *trip, p *peerConn) {
+			p.wantRequest()
+			s.tr.Close()
+			tp.wantError(PhaseSent, ErrClosed)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, Config{}, func(s *script) {
+				tp := s.get()
+				d := s.wantDial()
+				c := &closeCounter{Conn: d.conn}
+				d.conn = c
+				end(s, tp, d.finish())
+				synctest.Wait()
+				if n := c.closes.Load(); n != 1 {
+					t.Errorf("closed %d times", n)
+				}
+			})
+		})
+	}
+}
+
+func TestVetoKeepsNoConnectionWithoutKeepAlives(t *testing.T) {
+	cfg := Config{Base: &http.Transport{DisableKeepAlives: true}, BeforeSend: func(*http.Request) error { return io.EOF }}
+	inBubble(t, cfg, func(s *script) {
+		tp := s.get()
+		p := s.wantDial().finish()
+		tp.wantError(PhaseUnsent, io.EOF)
+		p.wantClosed()
+	})
+}
+
+// A body of unknown length that turns out empty later than it is waited for is sent as
+// an empty body: its head has promised one.
+func TestBodyThatIsFoundEmptyLate(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		pr, pw := io.Pipe()
+		tp := s.start(s.request("DELETE", pr))
+		p := s.wantDial().finish()
+		time.Sleep(time.Second)
+		pw.Close()
+		synctest.Wait()
+		if req, body := p.wantRequest(); body != "" || len(req.TransferEncoding) == 0 {
+			t.Errorf("got %q, %v", body, req.TransferEncoding)
+		}
+		p.answer("ok")
+		tp.wantBody("ok")
 	})
 }
