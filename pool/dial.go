@@ -39,8 +39,9 @@ func (h *host) dialMissingLocked() {
 
 // dial opens c. It ends when the dialer's limits, cutOrphans or Close say so.
 func (h *host) dial(ctx context.Context, c *conn) {
-	defer c.cutDial()
-	defer context.AfterFunc(h.t.ctx, c.cutDial)()
+	cut := c.cutDial
+	defer cut()
+	defer context.AfterFunc(h.t.ctx, cut)()
 	link, err := h.t.set.dialer.Dial(ctx, h.route)
 	if err == nil {
 		err = h.checkProto(link)
@@ -73,6 +74,7 @@ func (h *host) dialled(c *conn) {
 	h.mu.Lock()
 	h.dialing--
 	h.tot.Opened++
+	c.cutDial = nil // it holds the request's context, which must not live as long as the connection
 	unused := h.queue.len() == 0
 	if unused {
 		h.tot.DialsUnused++

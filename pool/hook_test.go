@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -460,4 +461,44 @@ func TestBodyThatIsFoundEmptyLate(t *testing.T) {
 		p.answer("ok")
 		tp.wantBody("ok")
 	})
+}
+
+// A connection may outlive by hours the request for which it was dialled, and must not
+// keep its context alive.
+func TestConnectionKeepsNoContext(t *testing.T) {
+	url := answerer(t)
+	tr, err := New(Config{Base: &http.Transport{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	gone := make(chan struct{})
+	func() {
+		type key struct{}
+		value := new([1 << 10]byte)
+		runtime.AddCleanup(value, func(struct{}) { close(gone) }, struct{}{})
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, value))
+		defer cancel()
+		req, _ := http.NewRequestWithContext(ctx, "GET", url, nil)
+		resp, err := tr.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}()
+	if st := tr.Stats().Hosts[0]; st.Idle != 1 {
+		t.Fatalf("%d idle, want the connection", st.Idle)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		runtime.GC()
+		select {
+		case <-gone:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the request's context is still alive")
+		}
+	}
 }
