@@ -35,12 +35,11 @@ type wish struct {
 func (h *host) acquire(ws wish) (grant, error) {
 	defer func() { (*ws.w).end() }()
 	for {
-		c, fromIdle, err := h.take(ws)
+		g, err := h.take(ws)
 		if err != nil {
 			return grant{}, err
 		}
-		g, err := h.admit(c, fromIdle)
-		if g.c != nil || err != nil {
+		if g, err = h.admit(g); g.c != nil || err != nil {
 			return g, err
 		}
 	}
@@ -49,29 +48,27 @@ func (h *host) acquire(ws wish) (grant, error) {
 // admit has the last word on a connection that was taken from the idle stack, or
 // delivered. If it may not be used it is retired, and the grant is empty. An error means
 // that there is no point in taking another.
-func (h *host) admit(c *conn, fromIdle bool) (grant, error) {
-	g := grant{c: c, reused: c.uses > 0, wasIdle: fromIdle}
-	if g.reused && !fromIdle {
+func (h *host) admit(g grant) (grant, error) {
+	if g.reused && !g.wasIdle {
 		// It was judged when it was handed over. On a busy machine its receiver may have
 		// woken long after.
-		if reason, ok := h.judgeNow(c); !ok {
-			h.retire(c, reason)
+		reason, ok := h.judgeNow(g.c)
+		if !ok {
+			h.retire(g.c, reason)
 			return grant{}, nil
 		}
+		g.idle = age(time.Now(), g.c.idleSince)
 	}
-	if fromIdle || g.reused {
-		g.idle = age(time.Now(), c.idleSince)
-	}
-	reason, err := c.look()
+	reason, err := g.c.look()
 	if err == nil {
 		return g, nil
 	}
-	h.retireStale(c, reason)
-	if fromIdle || g.reused {
+	h.retireStale(g.c, reason)
+	if g.wasIdle || g.reused {
 		return grant{}, nil
 	}
 	// Straight from its dial: another dial may meet the same, so retry decides.
-	return grant{}, c.describe(&Error{Phase: PhaseUnsent, Host: h.key.addr, Err: err})
+	return grant{}, g.c.describe(&Error{Phase: PhaseUnsent, Host: h.key.addr, Err: err})
 }
 
 func (h *host) judgeNow(c *conn) (CloseReason, bool) {
@@ -109,34 +106,37 @@ func (h *host) retireStale(c *conn, reason CloseReason) {
 }
 
 // take takes the newest idle connection that judge lets pass, or waits for one.
-func (h *host) take(ws wish) (c *conn, fromIdle bool, err error) {
+func (h *host) take(ws wish) (grant, error) {
 	(*ws.w).end() // it was served, and what it was given is no good: its dial was somebody's
 	for {
 		now := time.Now()
 		h.mu.Lock()
 		if h.gone {
 			h.mu.Unlock()
-			return nil, false, errForgotten
+			return grant{}, errForgotten
 		}
 		if *ws.w == nil && !ws.begun && h.t.closing() {
 			h.mu.Unlock()
-			return nil, false, &Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed}
+			return grant{}, &Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed}
 		}
 		c := h.popIdleLocked()
 		if c == nil {
 			err := h.enqueueLocked(ws, now)
 			h.mu.Unlock()
 			if err != nil {
-				return nil, false, err
+				return grant{}, err
 			}
-			c, err = h.wait(ws)
-			return c, false, err
+			if c, err = h.wait(ws); err != nil {
+				return grant{}, err
+			}
+			return grant{c: c, reused: c.uses > 0}, nil
 		}
 		h.usedAt = now
-		reason, ok := judge(c.candidate(now))
+		cand := c.candidate(now)
 		h.mu.Unlock()
+		reason, ok := judge(cand)
 		if ok {
-			return c, true, nil
+			return grant{c: c, reused: c.uses > 0, wasIdle: true, idle: cand.idle}, nil
 		}
 		h.retire(c, reason)
 	}
@@ -146,14 +146,12 @@ func (h *host) take(ws wish) (c *conn, fromIdle bool, err error) {
 // (Age, or a Drain that came meanwhile, doesn't matter to a request that has it.) If it
 // may not be used any more it is retired, and the error says why.
 func (h *host) lookAgain(g *grant) error {
-	now := time.Now()
 	if g.reused || g.wasIdle {
-		g.idle = age(now, g.c.idleSince)
-	}
-	limit, _ := idleLimit(h.cfg, g.c.announced, h.t.set.idleConnTimeout)
-	if (g.reused || g.wasIdle) && limit > 0 && g.idle >= limit {
-		h.retireStale(g.c, ReasonIdleLimit)
-		return errStale
+		g.idle = age(time.Now(), g.c.idleSince)
+		if reason, ok := judge(candidate{idle: g.idle, limit: g.c.idleLimit()}); !ok {
+			h.retireStale(g.c, reason)
+			return errStale
+		}
 	}
 	if reason, err := g.c.look(); err != nil {
 		h.retireStale(g.c, reason)

@@ -67,7 +67,11 @@ func (c *call) run() (*http.Response, error) {
 		switch {
 		case e == nil:
 			return resp, nil
-		case n == maxReplacements || !c.replaceable(e) || !c.pause(n):
+		case n == maxReplacements || !c.replaceable(e):
+			return nil, c.failed(e)
+		}
+		if err := c.pause(n); err != nil {
+			e.Err = err
 			return nil, c.failed(e)
 		}
 		h.noteReplaced()
@@ -88,21 +92,20 @@ func (c *call) take(begun bool) (err error) {
 }
 
 // pause waits between replacements, longer each time: a peer that closes what it has
-// just accepted isn't to be stormed. It returns false if the request ends meanwhile.
-func (c *call) pause(n int) bool {
+// just accepted isn't to be stormed. It returns why the request ended, if it did meanwhile.
+func (c *call) pause(n int) error {
 	if n == 0 {
-		return true // the common case: one connection was stale
+		return nil // the common case: one connection was stale
 	}
 	t := time.NewTimer(time.Millisecond << (2 * n))
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return true
 	case <-c.req.Context().Done():
 	//lint:ignore SA1019 as in take
 	case <-c.req.Cancel:
 	}
-	return false
+	return c.ended()
 }
 
 // send makes one exchange on the connection in c.g. If it is left before that has begun, by
@@ -174,11 +177,8 @@ func (c *call) prepare() error {
 			return &CallerError{CallerHook, err}
 		}
 	}
-	if c.req.Context().Err() != nil {
-		return h1.Ended(c.req.Context())
-	}
-	if c.cancelled() {
-		return errRequestCanceled
+	if err := c.ended(); err != nil {
+		return err
 	}
 	if c.body != nil || c.small != nil || c.req.Body == nil || c.req.Body == http.NoBody {
 		return nil

@@ -112,10 +112,16 @@ func (c *conn) kill(err error) {
 	c.close()
 }
 
-func (c *conn) candidate(now time.Time) candidate {
+// idleLimit is the limit in force; zero: none.
+func (c *conn) idleLimit() time.Duration {
 	limit, _ := idleLimit(c.h.cfg, c.announced, c.h.t.set.idleConnTimeout)
+	return limit
+}
+
+// candidate is called under host.mu.
+func (c *conn) candidate(now time.Time) candidate {
 	return candidate{
-		idle: age(now, c.idleSince), limit: limit,
+		idle: age(now, c.idleSince), limit: c.idleLimit(),
 		age: age(now, c.opened), maxAge: c.maxAge,
 		peerClosed: c.peerClosed.Load(),
 		outdated:   c.epoch != c.h.epoch,
@@ -124,9 +130,8 @@ func (c *conn) candidate(now time.Time) candidate {
 
 // expires is when the connection has to leave the pool if it stays idle; zero: never.
 func (c *conn) expires() time.Time {
-	limit, _ := idleLimit(c.h.cfg, c.announced, c.h.t.set.idleConnTimeout)
 	var at time.Time
-	if limit > 0 {
+	if limit := c.idleLimit(); limit > 0 {
 		at = c.idleSince.Add(limit)
 	}
 	if c.maxAge > 0 {

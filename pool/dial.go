@@ -79,20 +79,26 @@ func (h *host) dialled(c *conn) {
 	if unused {
 		h.tot.DialsUnused++
 	}
-	switch {
-	case unused && c.peerClosed.Load():
+	if reason := h.unwantedLocked(c); unused && reason != "" {
 		h.mu.Unlock()
-		h.retire(c, ReasonPeerClosed)
-	case unused && h.t.set.disableKeepAlives:
-		h.mu.Unlock()
-		h.retire(c, ReasonNotKept)
-	case unused && (c.epoch != h.epoch || h.t.closing()):
-		h.mu.Unlock()
-		h.retire(c, ReasonIdleClosed)
-	default:
-		c.epoch = h.epoch
-		h.offer(c, time.Now())
+		h.retire(c, reason)
+		return
 	}
+	c.epoch = h.epoch
+	h.offer(c, time.Now())
+}
+
+// unwantedLocked says why a connection for which nobody waits isn't kept, or "".
+func (h *host) unwantedLocked(c *conn) CloseReason {
+	switch {
+	case c.peerClosed.Load():
+		return ReasonPeerClosed
+	case h.t.set.disableKeepAlives:
+		return ReasonNotKept
+	case c.epoch != h.epoch || h.t.closing():
+		return ReasonIdleClosed
+	}
+	return ""
 }
 
 // dialFailed gives up the slot and gives the error to the waiters that it leaves

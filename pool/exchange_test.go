@@ -459,3 +459,25 @@ func TestTraceHookVetoes(t *testing.T) {
 		p.wantClosed()
 	})
 }
+
+func TestRequestThatEndsBetweenReplacements(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		var trips []*trip
+		var peers []*peerConn
+		for range 3 {
+			trips = append(trips, s.get())
+			peers = append(peers, s.wantDial().finish())
+		}
+		for i, tp := range trips {
+			peers[i].serve("ok")
+			tp.wantHead()
+		}
+		for i, tp := range trips {
+			tp.wantBody("ok")
+			peers[i].client.FailWriteAfter(0, syscall.EPIPE)
+		}
+		tp := s.get() // it has met two stale connections, and waits before it takes the third
+		tp.cancel()
+		tp.wantError(PhaseUnsent, context.Canceled)
+	})
+}

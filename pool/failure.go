@@ -16,7 +16,7 @@ func (c *call) replaceable(e *Error) bool {
 		return false
 	}
 	_, callers := errors.AsType[*CallerError](e)
-	return !callers && !c.cancelled()
+	return !callers && c.ended() == nil
 }
 
 // failed closes what is left of the request's body and counts the failure.
@@ -42,7 +42,7 @@ func (c *call) lost(err error) *Error {
 	switch {
 	case c.g.c.killed.Load() != nil:
 		reason = ReasonClosed
-	case c.cancelled():
+	case c.ended() != nil:
 		reason = ReasonCancelled
 	case e.Phase == PhaseUnsent && e.Reused:
 		reason = ReasonPeerClosed
@@ -79,16 +79,17 @@ func (c *call) cause(err error) error {
 	return err
 }
 
-func (c *call) cancelled() bool {
-	if c.req.Context().Err() != nil {
-		return true
+// ended returns why the caller's time is over, nil if it isn't.
+func (c *call) ended() error {
+	if ctx := c.req.Context(); ctx.Err() != nil {
+		return h1.Ended(ctx)
 	}
 	select {
-	//lint:ignore SA1019 as in run
+	//lint:ignore SA1019 as in take
 	case <-c.req.Cancel:
-		return true
+		return errRequestCanceled
 	default:
-		return false
+		return nil
 	}
 }
 

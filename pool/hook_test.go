@@ -71,6 +71,9 @@ func TestHooksTLSLayerHidesNoSurplus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if resp.TLS == nil || !resp.TLS.HandshakeComplete {
+			t.Error("the answer doesn't tell of TLS")
+		}
 		b := make([]byte, 2*size) // so that it is read in one piece
 		n, err := io.ReadFull(resp.Body, b)
 		if n != size || err != io.ErrUnexpectedEOF {

@@ -22,7 +22,8 @@ type host struct {
 	sent, reused atomic.Uint64 // Totals' counters that each request touches
 
 	// mu guards what follows. Under it: no I/O, no Close, no hook, no call into h1,
-	// dialer or health. It is taken after Transport.mu where both are held.
+	// dialer or health (but Vigil.Ended, which waits for nothing). It is taken after
+	// Transport.mu where both are held.
 	mu      sync.Mutex
 	conns   map[*conn]struct{} // all, dialing ones included
 	idle    []*conn            // the newest last; never non-empty while a request waits
@@ -41,10 +42,13 @@ type host struct {
 	closesBehind int
 }
 
-// open counts connections that are not being dialled any more.
+// openLocked counts the connections that are not being dialled any more.
 func (h *host) openLocked() int { return len(h.conns) - h.dialing }
 
-func (h *host) inUseLocked() int { return len(h.conns) - h.dialing - len(h.idle) }
+// idleLocked counts those that carry no request, settling ones included.
+func (h *host) idleLocked() int { return len(h.idle) + len(h.settling) }
+
+func (h *host) inUseLocked() int { return h.openLocked() - h.idleLocked() }
 
 func (h *host) emptyLocked() bool { return len(h.conns) == 0 && h.queue.len() == 0 }
 
@@ -114,11 +118,10 @@ func (h *host) offer(c *conn, now time.Time) {
 		h.removeIdleLocked(surplus)
 	}
 	due := c.expires()
-	vigil := c.vigil
 	var end error
 	ended := false
-	if vigil != nil { // what it found before now, it told nobody
-		end, ended = vigil.Ended()
+	if c.vigil != nil { // what it found before now, it told nobody
+		end, ended = c.vigil.Ended()
 	}
 	h.mu.Unlock()
 	if ended {

@@ -325,7 +325,7 @@ func TestDeliveredConnectionIsJudgedAgain(t *testing.T) {
 		c := h.popIdleLocked() // as if it lay in a waiter's channel
 		h.mu.Unlock()
 		time.Sleep(time.Second)
-		if g, err := h.admit(c, false); g.c != nil || err != nil {
+		if g, err := h.admit(grant{c: c, reused: true}); g.c != nil || err != nil {
 			t.Errorf("got %+v, %v, want none", g, err)
 		}
 		p.wantClosed()

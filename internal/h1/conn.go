@@ -46,8 +46,6 @@ type Conn struct {
 	top    net.Conn // nc, without what only reads ahead of it (Reader)
 	layers int      // from top to raw. Counted, since a caller's type may not allow to compare them.
 
-	tls *tls.ConnectionState
-
 	once sync.Once // closes nc
 
 	mu       sync.Mutex // guards the following
@@ -58,16 +56,11 @@ type Conn struct {
 
 // NewConn makes a Conn of nc, whose handshake is over, and owns nc from now on.
 func NewConn(nc net.Conn, opt *Options) *Conn {
-	c := &Conn{nc: nc, opt: opt}
-	c.top = nc
+	c := &Conn{nc: nc, top: nc, opt: opt}
 	if r, ok := nc.(Reader); ok {
 		c.top = r.Reads()
 	}
 	c.raw, c.layers = bottom(c.top)
-	if t, ok := c.top.(interface{ ConnectionState() tls.ConnectionState }); ok {
-		cs := t.ConnectionState()
-		c.tls = &cs
-	}
 	return c
 }
 

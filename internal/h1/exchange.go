@@ -154,7 +154,6 @@ func (x *Exchange) writeCameFirst() bool {
 
 // open hands the answer out.
 func (x *Exchange) open(resp *http.Response) *http.Response {
-	resp.TLS = x.c.tls
 	switch {
 	case switchesProtocol(resp):
 		x.upgrade(resp)
