@@ -4,3 +4,15 @@ package health
 
 // hungUp: without POLLRDHUP, a FIN behind waiting bytes can't be seen.
 func hungUp(uintptr) bool { return false }
+
+// arrived reports whether the peer's FIN or RST is the next thing to read, and whether
+// there is something to read.
+func arrived(fd uintptr) (ended, unread bool) {
+	var one [1]byte
+	switch n, err := peek(fd, one[:]); {
+	case err != nil:
+		return !wouldBlock(err) && !cannotPeek(err), false
+	default:
+		return n == 0, true
+	}
+}
