@@ -2,11 +2,9 @@ package peer
 
 import (
 	"crypto/tls"
-	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // maxReported bounds the connections that a Report tells of one by one.
@@ -14,12 +12,9 @@ const maxReported = 1 << 14
 
 // A Server is a faulty HTTP/1.1 server on a loopback port of its own.
 type Server struct {
-	ln   net.Listener
-	tls  *tls.Config // nil: plain
-	plan atomic.Pointer[plan]
-	done chan struct{} // closed by Close
-	wg   sync.WaitGroup
-
+	port
+	tls    *tls.Config // nil: plain
+	plan   atomic.Pointer[plan]
 	oracle oracle
 
 	mu       sync.Mutex // guards what follows; before conn.mu
@@ -33,53 +28,23 @@ type Server struct {
 // Start listens on 127.0.0.1 and serves until Close. With a nil Authority it
 // speaks plain HTTP/1.1, else HTTPS with a certificate of that authority.
 func Start(a *Authority, f Faults) (*Server, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("peer: %w", err)
-	}
-	s := &Server{
-		ln:    ln,
-		done:  make(chan struct{}),
-		open:  make(map[*conn]struct{}),
-		ended: make(map[int]int),
+	s := &Server{open: make(map[*conn]struct{}), ended: make(map[int]int)}
+	if err := s.listen(); err != nil {
+		return nil, err
 	}
 	if a != nil {
 		s.tls = a.serverConfig()
 	}
 	s.SetFaults(f)
-	s.wg.Go(s.accept)
+	s.wg.Go(func() { s.accept(s.adopt) })
 	return s, nil
 }
-
-// Addr returns the server's "127.0.0.1:port".
-func (s *Server) Addr() string { return s.ln.Addr().String() }
 
 // SetFaults replaces the faults. A connection that is idle now keeps its idle timeout.
 func (s *Server) SetFaults(f Faults) { s.plan.Store(newPlan(f)) }
 
-func (s *Server) accept() {
-	for {
-		raw, err := s.ln.Accept()
-		if err != nil {
-			if s.pause(time.Millisecond) { // out of descriptors, perhaps
-				continue
-			}
-			return
-		}
-		c := s.adopt(raw.(*net.TCPConn))
-		if c == nil {
-			_ = raw.Close()
-			return
-		}
-		s.wg.Go(func() {
-			c.serve()
-			s.release(c)
-		})
-	}
-}
-
-// adopt counts a new connection; nil once the server is closed.
-func (s *Server) adopt(raw *net.TCPConn) *conn {
+// adopt counts a new connection, and returns what serves it; nil once the server is closed.
+func (s *Server) adopt(raw *net.TCPConn) func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -88,7 +53,10 @@ func (s *Server) adopt(raw *net.TCPConn) *conn {
 	c := newConn(s, raw, s.accepted)
 	s.accepted++
 	s.open[c] = struct{}{}
-	return c
+	return func() {
+		c.serve()
+		s.release(c)
+	}
 }
 
 func (s *Server) release(c *conn) {
@@ -147,21 +115,6 @@ func (s *Server) takeCut() Cut {
 	return s.cut
 }
 
-// pause waits for d. It reports false when the server was closed.
-func (s *Server) pause(d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-s.done:
-		return false
-	}
-}
-
 // Close stops listening, closes all connections and waits until the last request
 // has been executed or given up. It may be called again.
 func (s *Server) Close() {
@@ -170,8 +123,7 @@ func (s *Server) Close() {
 	s.closed = true
 	s.mu.Unlock()
 	if first {
-		close(s.done)
-		_ = s.ln.Close()
+		s.shut()
 		for _, c := range s.conns() {
 			c.close(BareFIN)
 		}
