@@ -16,12 +16,15 @@ const childEnv = "CONNWISE_PEER_CHILD"
 // A command is one line that the parent writes to the child, and a reply the line
 // that answers it. They take turns: no second command before the reply.
 type command struct {
-	Op     string  `json:"op"` // "listen", "faults", "drop", "cut", "report", "close"
+	Op     string  `json:"op"` // "listen", "faults", "drop", "cut", "report", "close", and those of h2child.go
 	Server int     `json:"server,omitempty"`
 	TLS    bool    `json:"tls,omitempty"`
 	Faults *Faults `json:"faults,omitempty"`
 	Drop   *Drop   `json:"drop,omitempty"`
 	Cut    *Cut    `json:"cut,omitempty"`
+
+	H2Faults *H2Faults `json:"h2_faults,omitempty"`
+	H2GoAway *H2GoAway `json:"h2_go_away,omitempty"`
 }
 
 type reply struct {
@@ -31,6 +34,8 @@ type reply struct {
 	CA      []byte  `json:"ca,omitempty"` // PEM; in the greeting only
 	Dropped int     `json:"dropped,omitempty"`
 	Report  *Report `json:"report,omitempty"`
+
+	H2Report *H2Report `json:"h2_report,omitempty"`
 }
 
 // IsChild reports whether this process was started by Spawn. A program that calls
@@ -55,7 +60,7 @@ func serveControl(stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	c := controller{authority: a, servers: make(map[int]*Server)}
+	c := controller{authority: a, servers: make(map[int]*Server), h2: make(map[int]*H2Server)}
 	defer c.closeAll()
 	out := json.NewEncoder(stdout)
 	if err := out.Encode(reply{CA: a.PEM()}); err != nil {
@@ -79,12 +84,19 @@ func serveControl(stdin io.Reader, stdout io.Writer) error {
 type controller struct {
 	authority *Authority
 	servers   map[int]*Server
+	h2        map[int]*H2Server
 	last      int
 }
 
 func (c *controller) do(cmd command) reply {
-	if cmd.Op == "listen" {
+	switch cmd.Op {
+	case "listen":
 		return c.listen(cmd)
+	case "listen-h2":
+		return c.listenH2(cmd)
+	}
+	if s := c.h2[cmd.Server]; s != nil {
+		return c.doH2(s, cmd)
 	}
 	s := c.servers[cmd.Server]
 	if s == nil {
@@ -131,6 +143,9 @@ func (c *controller) listen(cmd command) reply {
 
 func (c *controller) closeAll() {
 	for _, s := range c.servers {
+		s.Close()
+	}
+	for _, s := range c.h2 {
 		s.Close()
 	}
 }

@@ -1,5 +1,5 @@
-// Package peer has HTTP/1.1 servers that misbehave on demand and remember what
-// they did. Tests run a Server in their own process; the bench runs it in a child
+// Package peer has HTTP/1.1 and HTTP/2 servers that misbehave on demand and remember
+// what they did. Tests run a Server in their own process; the bench runs it in a child
 // process (Spawn), so that CPU and allocations measured are the client's alone.
 //
 // A Server is cheap enough that the client dominates: one goroutine for a
@@ -17,6 +17,12 @@
 // whole, by the number in its header X-Request-Id. Report tells how often each
 // number was executed and which connections were accepted. After Close nothing
 // more is executed, so a report made then is final.
+//
+// An H2Server is the same for HTTP/2, frame by frame. H2Conn.Serve is well-behaved but
+// for H2Faults: GOAWAY in one step or two, refused streams, late SETTINGS, silence, a
+// limit on PINGs. A script in Serve's place reads each frame and writes any. The report
+// has, beside the oracle, what each connection carried and what the client did against
+// RFC 9113.
 //
 // It is for loopback. It isn't a server to put on a network.
 package peer

@@ -52,6 +52,13 @@ func (o *oracle) execute(id uint64) {
 	}
 }
 
+// totals returns all executions, and those that have no place in executions.
+func (o *oracle) totals() (total, uncounted uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.total, o.uncounted
+}
+
 // executions returns what was counted, in runs.
 func (o *oracle) executions() Executions {
 	o.mu.Lock()

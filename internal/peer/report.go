@@ -15,10 +15,7 @@ type Report struct {
 // Report returns what the server has seen so far. It is final after Close.
 func (s *Server) Report() Report {
 	r := Report{Executed: s.oracle.executions()}
-	s.oracle.mu.Lock()
-	r.Requests, r.Uncounted = s.oracle.total, s.oracle.uncounted
-	s.oracle.mu.Unlock()
-
+	r.Requests, r.Uncounted = s.oracle.totals()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.Accepted = s.accepted
