@@ -29,12 +29,12 @@ const (
 // Answer and Serve are made of these. All writes leave at once, except in Serve, which
 // collects what answers a batch of frames.
 type H2Conn struct {
-	TCP *net.TCPConn
 	Num int // in the order of acceptance, from 0
 
 	srv    *H2Server
 	report *H2ConnReport // srv.book's
-	rw     net.Conn      // TLS or TCP
+	raw    net.Conn
+	rw     net.Conn // TLS or TCP
 	fr     *http2.Framer
 	ending sync.Once
 
@@ -49,8 +49,8 @@ type H2Conn struct {
 	strikes h2Strikes
 }
 
-func newH2Conn(s *H2Server, raw *net.TCPConn, num int) *H2Conn {
-	c := &H2Conn{TCP: raw, Num: num, srv: s, rw: raw}
+func newH2Conn(s *H2Server, raw net.Conn, num int) *H2Conn {
+	c := &H2Conn{Num: num, srv: s, raw: raw, rw: raw}
 	if s.tls != nil {
 		c.rw = tls.Server(raw, s.tls)
 	}
@@ -152,10 +152,17 @@ func (c *H2Conn) Linger() {
 
 func (c *H2Conn) closeWrite() {
 	_ = c.flush()
-	if t, ok := c.rw.(*tls.Conn); ok {
-		_ = t.CloseWrite()
+	c.sendFIN(FIN)
+}
+
+// sendFIN closes the sending side alone.
+func (c *H2Conn) sendFIN(s Style) {
+	if t, ok := c.rw.(*tls.Conn); ok && s != BareFIN {
+		_ = t.CloseWrite() // a close_notify
 	}
-	_ = c.TCP.CloseWrite()
+	if hc, ok := c.raw.(interface{ CloseWrite() error }); ok {
+		_ = hc.CloseWrite()
+	}
 }
 
 // Close closes the connection, once. A connection whose script returns is closed with a bare FIN.
@@ -163,12 +170,22 @@ func (c *H2Conn) Close(s Style) {
 	c.ending.Do(func() {
 		switch t, ok := c.rw.(*tls.Conn); {
 		case s == RST:
-			_ = c.TCP.SetLinger(0)
+			reset(c.raw)
 		case s != BareFIN && ok:
 			_ = t.Close() // close_notify, and the socket
 		}
-		_ = c.TCP.Close()
+		_ = c.raw.Close()
 	})
+}
+
+// reset makes the close of a socket, or of a connection in memory, a reset.
+func reset(nc net.Conn) {
+	switch nc := nc.(type) {
+	case *net.TCPConn:
+		_ = nc.SetLinger(0)
+	case interface{ Reset() }:
+		nc.Reset()
+	}
 }
 
 // quietFor sets when the goroutine that reads gives up; zero: never.
@@ -177,5 +194,5 @@ func (c *H2Conn) quietFor(d time.Duration) {
 	if d > 0 {
 		t = time.Now().Add(d)
 	}
-	_ = c.TCP.SetReadDeadline(t)
+	_ = c.raw.SetReadDeadline(t)
 }

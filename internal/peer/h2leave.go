@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"crypto/tls"
 	"errors"
 
 	"golang.org/x/net/http2"
@@ -60,10 +59,7 @@ func (c *H2Conn) leaveIfEmpty() error {
 		return nil
 	}
 	err := c.bw.Flush()
-	if t, ok := c.rw.(*tls.Conn); ok && c.leave.style != BareFIN {
-		_ = t.CloseWrite()
-	}
-	_ = c.TCP.CloseWrite()
+	c.sendFIN(c.leave.style)
 	c.quietFor(lingerTime)
 	return err
 }

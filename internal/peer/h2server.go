@@ -54,6 +54,17 @@ type h2Plan struct {
 
 // StartH2 listens on 127.0.0.1 and serves until Close.
 func StartH2(o H2Options) (*H2Server, error) {
+	s := NewH2(o)
+	if err := s.listen(); err != nil {
+		return nil, err
+	}
+	s.wg.Go(func() { s.accept(func(raw *net.TCPConn) func() { return s.adopt(raw) }) })
+	return s, nil
+}
+
+// NewH2 makes a server that listens nowhere: it serves what ServeConn is given. It has
+// no Addr.
+func NewH2(o H2Options) *H2Server {
 	s := &H2Server{handler: o.Handler, keep: o.KeepBody, makeBody: o.Body, open: make(map[*H2Conn]struct{})}
 	if s.handler == nil {
 		s.handler = (*H2Conn).Serve
@@ -64,12 +75,32 @@ func StartH2(o H2Options) (*H2Server, error) {
 			s.tls.NextProtos = []string{http2.NextProtoTLS}
 		}
 	}
-	if err := s.listen(); err != nil {
-		return nil, err
-	}
+	s.done = make(chan struct{})
 	s.SetFaults(o.Faults)
-	s.wg.Go(func() { s.accept(s.adopt) })
-	return s, nil
+	return s
+}
+
+// ServeConn serves a connection, in memory perhaps, until it ends or the server is closed.
+func (s *H2Server) ServeConn(nc net.Conn) {
+	if !s.enter() {
+		_ = nc.Close()
+		return
+	}
+	defer s.wg.Done()
+	if serve := s.adopt(nc); serve != nil {
+		serve()
+	}
+	_ = nc.Close()
+}
+
+// enter makes Close wait for the caller, who calls wg.Done; false: the server is closed.
+func (s *H2Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.wg.Add(1)
+	}
+	return !s.closed
 }
 
 // SetFaults replaces the faults. What is announced in SETTINGS is for new connections;
@@ -101,7 +132,7 @@ func (s *H2Server) body(q *H2Request) []byte {
 }
 
 // adopt counts a new connection, and returns what serves it; nil once the server is closed.
-func (s *H2Server) adopt(raw *net.TCPConn) func() {
+func (s *H2Server) adopt(raw net.Conn) func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -152,14 +183,10 @@ func (s *H2Server) conns() []*H2Conn {
 
 // GoAway ends all connections in Serve as g says, as at a restart, and returns how many.
 func (s *H2Server) GoAway(g H2GoAway) int {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
+	if !s.enter() {
 		return 0
 	}
-	s.wg.Add(1) // keeps Close waiting for what departLocked starts
-	s.mu.Unlock()
-	defer s.wg.Done()
+	defer s.wg.Done() // so that Close waits for what departLocked starts
 	n := 0
 	for _, c := range s.conns() {
 		if c.depart(g) {

@@ -19,7 +19,7 @@ func (p *port) listen() error {
 	if err != nil {
 		return fmt.Errorf("peer: %w", err)
 	}
-	p.ln, p.done = ln, make(chan struct{})
+	p.ln = ln
 	return nil
 }
 
@@ -64,5 +64,7 @@ func (p *port) pause(d time.Duration) bool {
 // shut ends the listening and all pauses. It is called once.
 func (p *port) shut() {
 	close(p.done)
-	_ = p.ln.Close()
+	if p.ln != nil {
+		_ = p.ln.Close()
+	}
 }

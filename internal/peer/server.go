@@ -28,7 +28,7 @@ type Server struct {
 // Start listens on 127.0.0.1 and serves until Close. With a nil Authority it
 // speaks plain HTTP/1.1, else HTTPS with a certificate of that authority.
 func Start(a *Authority, f Faults) (*Server, error) {
-	s := &Server{open: make(map[*conn]struct{}), ended: make(map[int]int)}
+	s := &Server{port: port{done: make(chan struct{})}, open: make(map[*conn]struct{}), ended: make(map[int]int)}
 	if err := s.listen(); err != nil {
 		return nil, err
 	}
