@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/textproto"
 
+	"example.com/connwise/internal/wire"
+
 	"golang.org/x/net/http/httpguts"
 )
 
@@ -28,7 +30,7 @@ func (s *source) Read(p []byte) (int, error) {
 		return 0, x.readErr
 	}
 	if x.budget == 0 {
-		x.readErr = &HeaderLimitError{x.c.opt.maxHeader()}
+		x.readErr = &wire.HeaderLimitError{Limit: x.c.opt.maxHeader()}
 		return 0, x.readErr
 	}
 	if x.budget > 0 {
@@ -40,7 +42,7 @@ func (s *source) Read(p []byte) (int, error) {
 	}
 	if stall > 0 {
 		x.mu.Lock()
-		x.timeoutLocked(&x.rstall, stall, WhatReadStall)
+		x.timeoutLocked(&x.rstall, stall, wire.WhatReadStall)
 		x.mu.Unlock()
 	}
 	n, err := x.c.nc.Read(p)
@@ -104,7 +106,7 @@ func (x *Exchange) answer() (*http.Response, error) {
 			undelivered = 0
 			x.budget = x.c.opt.maxHeader() // what the caller looks at is the caller's to limit
 		} else if undelivered++; undelivered > maxInterim {
-			return nil, &InterimLimitError{maxInterim}
+			return nil, &wire.InterimLimitError{Limit: maxInterim}
 		}
 	}
 }
@@ -122,7 +124,7 @@ func (x *Exchange) interim(resp *http.Response) (delivered bool, err error) {
 		return false, nil
 	}
 	if err := x.trace.Got1xxResponse(resp.StatusCode, textproto.MIMEHeader(resp.Header)); err != nil {
-		return true, &HookError{err}
+		return true, &wire.HookError{Err: err}
 	}
 	return true, nil
 }
@@ -148,14 +150,14 @@ func (x *Exchange) gotHead(resp *http.Response) {
 func (x *Exchange) headError(err error) error {
 	switch {
 	case x.readErr == nil:
-		return &AnswerError{err}
+		return &wire.AnswerError{Err: err}
 	case x.readErr != io.EOF:
 		return x.readErr
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return io.ErrUnexpectedEOF
 	}
 	// What came was cut, and may be no HTTP at all: the text shows it.
-	return &AnswerError{fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err)}
+	return &wire.AnswerError{Err: fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err)}
 }
 
 // switchesProtocol reports whether resp hands the connection over (RFC 9110 section 7.8).

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"example.com/connwise/internal/wire"
 )
 
 // benchPeer answers what it gets, byte-counted, on a loopback connection.
@@ -43,7 +45,7 @@ func benchPeer(b *testing.B, request int, answer string) *Conn {
 
 type nobody struct{}
 
-func (nobody) ExchangeDone(bool, End) {}
+func (nobody) ExchangeDone(bool, wire.End) {}
 
 const benchAnswer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\nContent-Length: 13\r\n\r\n{\"ok\": true}\n"
 
@@ -54,7 +56,7 @@ func benchGet(b *testing.B, ctx context.Context) {
 	b.ReportAllocs()
 	for b.Loop() {
 		x := new(Exchange)
-		resp, err := x.Start(c, Request{Request: req}, nobody{})
+		resp, err := x.Start(c, wire.Request{Request: req}, nobody{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -76,7 +78,7 @@ func BenchmarkGetWithCancel(b *testing.B) {
 func BenchmarkSmallPost(b *testing.B) {
 	body := []byte(strings.Repeat("x", 1000))
 	req, _ := http.NewRequest("POST", "http://example.com/p", nil)
-	r := Request{Request: req, Small: body}
+	r := wire.Request{Request: req, Small: body}
 	head, err := ours(r)
 	if err != nil {
 		b.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 // lastWriteWait is how long the end of an answer waits for an upload that has only its
@@ -19,7 +21,7 @@ func (x *Exchange) takeBody(resp *http.Response) {
 	x.untilClose = resp.ContentLength < 0 && len(resp.TransferEncoding) == 0
 	resp.Body = x
 	if x.req.Gzip && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
-		x.gz = &gunzip{src: wireReader{x}}
+		x.gz = wire.NewGunzip(wireReader{x})
 		resp.Header.Del("Content-Encoding")
 		resp.Header.Del("Content-Length")
 		resp.ContentLength = -1
@@ -59,7 +61,7 @@ func (x *Exchange) readLocked(p []byte) (int, error) {
 	case err != nil && !over:
 		return 0, err
 	case x.gz != nil:
-		return x.gz.read(p)
+		return x.gz.Read(p)
 	}
 	return x.readWire(p)
 }
@@ -126,7 +128,7 @@ func (x *Exchange) endReading() {
 
 // bodyFailed ends the exchange over a broken read, and returns the first cause.
 func (x *Exchange) bodyFailed(err error) error {
-	x.failNow(EndError, err)
+	x.failNow(wire.EndError, err)
 	return x.failure()
 }
 
@@ -136,4 +138,11 @@ func (x *Exchange) dropReader() {
 		putReader(x.br)
 	}
 	x.br, x.wire = nil, nil
+}
+
+// dropGzip gives the decoder back. x.rmu is held.
+func (x *Exchange) dropGzip() {
+	if x.gz != nil {
+		x.gz.Drop(io.EOF)
+	}
 }

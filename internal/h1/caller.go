@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 // This file holds all calls of the caller's body. Once a request has failed or its
@@ -43,7 +45,7 @@ func (u *upload) leave() bool {
 	return !u.stop
 }
 
-// read reads from the body. Its errors are io.EOF, errStopped and *BodyError.
+// read reads from the body. Its errors are io.EOF, errStopped and *wire.BodyError.
 func (u *upload) read(p []byte) (int, error) {
 	if !u.enter() {
 		return 0, errStopped
@@ -53,7 +55,7 @@ func (u *upload) read(p []byte) (int, error) {
 		return 0, errStopped
 	}
 	if n < 0 || n > len(p) {
-		return 0, &BodyError{fmt.Errorf("Read returned %d with room for %d", n, len(p))}
+		return 0, &wire.BodyError{Err: fmt.Errorf("Read returned %d with room for %d", n, len(p))}
 	}
 	if err != nil && err != io.EOF {
 		return 0, asBodyError(err)
@@ -78,7 +80,7 @@ func (u *upload) callRead(p []byte) (n int, err error) {
 func (u *upload) unwound(v any) error {
 	err := panicError(v)
 	if v == nil {
-		u.x.fail(EndError, err)
+		u.x.fail(wire.EndError, err)
 	}
 	return err
 }
@@ -86,19 +88,19 @@ func (u *upload) unwound(v any) error {
 func panicError(v any) error {
 	switch v := v.(type) {
 	case nil:
-		return &BodyError{errors.New("ended its goroutine")}
+		return &wire.BodyError{Err: errors.New("ended its goroutine")}
 	case error:
-		return &BodyError{fmt.Errorf("panic: %w", v)}
+		return &wire.BodyError{Err: fmt.Errorf("panic: %w", v)}
 	default:
-		return &BodyError{fmt.Errorf("panic: %v", v)}
+		return &wire.BodyError{Err: fmt.Errorf("panic: %v", v)}
 	}
 }
 
 func asBodyError(err error) error {
-	if b, ok := err.(*BodyError); ok {
+	if b, ok := err.(*wire.BodyError); ok {
 		return b
 	}
-	return &BodyError{err}
+	return &wire.BodyError{Err: err}
 }
 
 // takeClose reports whether it's the caller of takeClose who closes the body.

@@ -9,23 +9,25 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 // cancels are the ways to cancel a request, and the error that each gives.
-var cancels = map[string]func(req Request) (Request, func(), error){
-	"context": func(req Request) (Request, func(), error) {
+var cancels = map[string]func(req wire.Request) (wire.Request, func(), error){
+	"context": func(req wire.Request) (wire.Request, func(), error) {
 		ctx, cancel := context.WithCancelCause(req.Context())
 		req.Request = req.WithContext(ctx)
 		return req, func() { cancel(errOwn) }, errOwn
 	},
-	"Cancel": func(req Request) (Request, func(), error) {
+	"Cancel": func(req wire.Request) (wire.Request, func(), error) {
 		c := make(chan struct{})
 		req.Request.Cancel = c //lint:ignore SA1019 http.Client.Timeout sets it
-		return req, func() { close(c) }, errCanceled
+		return req, func() { close(c) }, wire.ErrCanceled
 	},
 }
 
-func eachCancel(t *testing.T, f func(t *testing.T, with func(Request) (Request, func(), error))) {
+func eachCancel(t *testing.T, f func(t *testing.T, with func(wire.Request) (wire.Request, func(), error))) {
 	for name, with := range cancels {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { f(t, with) })
@@ -34,7 +36,7 @@ func eachCancel(t *testing.T, f func(t *testing.T, with func(Request) (Request, 
 }
 
 func TestCancelBeforeTheHead(t *testing.T) {
-	eachCancel(t, func(t *testing.T, with func(Request) (Request, func(), error)) {
+	eachCancel(t, func(t *testing.T, with func(wire.Request) (wire.Request, func(), error)) {
 		for _, answer := range []string{"", "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-"} {
 			r := newRig(t, Options{})
 			r.nc.IgnoreDeadlines()
@@ -49,14 +51,14 @@ func TestCancelBeforeTheHead(t *testing.T) {
 				t.Errorf("err = %v, want %v", err, cause)
 			}
 			elapsed(t, start, 0)
-			a.wantFacts(Facts{Sent: int64(len(getHead)), AllSent: true, Answered: answer != ""})
+			a.wantFacts(wire.Facts{Sent: int64(len(getHead)), AllSent: true, Answered: answer != ""})
 			r.wantClosed()
 		}
 	})
 }
 
 func TestCancelDuringTheHeadsWrite(t *testing.T) {
-	eachCancel(t, func(t *testing.T, with func(Request) (Request, func(), error)) {
+	eachCancel(t, func(t *testing.T, with func(wire.Request) (wire.Request, func(), error)) {
 		for _, took := range []int{0, 10} {
 			r := newRig(t, Options{})
 			r.nc.SetBuffer(took)
@@ -66,7 +68,7 @@ func TestCancelDuringTheHeadsWrite(t *testing.T) {
 			synctest.Wait()
 			cancel()
 			a.failsWith(cause)
-			a.wantFacts(Facts{Sent: int64(took)})
+			a.wantFacts(wire.Facts{Sent: int64(took)})
 			if b.reads > 0 {
 				t.Error("the body was read")
 			}
@@ -76,18 +78,18 @@ func TestCancelDuringTheHeadsWrite(t *testing.T) {
 }
 
 func TestCancelDuringAProbe(t *testing.T) {
-	eachCancel(t, func(t *testing.T, with func(Request) (Request, func(), error)) {
+	eachCancel(t, func(t *testing.T, with func(wire.Request) (wire.Request, func(), error)) {
 		r := newRig(t, Options{})
 		pr, pw := io.Pipe()
 		defer pw.Close()
-		req, cancel, cause := with(Request{Request: request(t, "GET", pr)})
+		req, cancel, cause := with(wire.Request{Request: request(t, "GET", pr)})
 		a := r.start(req)
 		synctest.Wait()
 		start := time.Now()
 		cancel()
 		a.failsWith(cause)
 		elapsed(t, start, haltGrace)
-		a.wantFacts(Facts{BodyTouched: true})
+		a.wantFacts(wire.Facts{BodyTouched: true})
 	})
 }
 
@@ -99,7 +101,7 @@ func TestCancelBeforeStart(t *testing.T) {
 		cancel()
 		a := r.start(req)
 		a.failsWith(cause)
-		a.wantFacts(Facts{})
+		a.wantFacts(wire.Facts{})
 		b.wantClosed()
 		r.hearsEnd()
 	})
@@ -109,24 +111,24 @@ func TestCancelBeforeStart(t *testing.T) {
 func TestEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		if err := Ended(ctx); err != nil {
+		if err := wire.Ended(ctx); err != nil {
 			t.Errorf("Ended = %v before the end", err)
 		}
 		cancel(errOwn)
-		if err := Ended(ctx); !errors.Is(err, errOwn) || !errors.Is(err, context.Canceled) || err.Error() != errOwn.Error() {
+		if err := wire.Ended(ctx); !errors.Is(err, errOwn) || !errors.Is(err, context.Canceled) || err.Error() != errOwn.Error() {
 			t.Errorf("Ended = %v", err)
 		}
 		ctx, stop := context.WithDeadlineCause(t.Context(), time.Now().Add(time.Second), errOwn)
 		defer stop()
 		<-ctx.Done()
-		err := Ended(ctx)
+		err := wire.Ended(ctx)
 		var timeout net.Error
 		if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &timeout) || !timeout.Timeout() {
 			t.Errorf("Ended = %v", err)
 		}
 		ctx, stop = context.WithCancel(t.Context())
 		stop()
-		if err := Ended(ctx); err != context.Canceled {
+		if err := wire.Ended(ctx); err != context.Canceled {
 			t.Errorf("Ended = %v without a cause", err)
 		}
 	})
@@ -137,7 +139,7 @@ func TestDeadlineIsACause(t *testing.T) {
 		r := newRig(t, Options{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		a := r.start(Request{Request: request(t, "GET", nil).WithContext(ctx)})
+		a := r.start(wire.Request{Request: request(t, "GET", nil).WithContext(ctx)})
 		start := time.Now()
 		a.failsWith(context.DeadlineExceeded)
 		elapsed(t, start, time.Second)
@@ -150,7 +152,7 @@ func TestClientTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Options{})
 		client := &http.Client{Timeout: time.Second, Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
-			a := r.start(Request{Request: req})
+			a := r.start(wire.Request{Request: req})
 			<-a.ret
 			return a.resp, a.err
 		})}

@@ -8,10 +8,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 func TestCancelDuringTheAnswersBody(t *testing.T) {
-	eachCancel(t, func(t *testing.T, with func(Request) (Request, func(), error)) {
+	eachCancel(t, func(t *testing.T, with func(wire.Request) (wire.Request, func(), error)) {
 		for _, end := range []string{"Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", ""} {
 			r := newRig(t, Options{})
 			req, cancel, cause := with(get(t))
@@ -26,7 +28,7 @@ func TestCancelDuringTheAnswersBody(t *testing.T) {
 			if err := <-read; !errors.Is(err, cause) {
 				t.Errorf("%q: Read: %v, want %v", end, err, cause)
 			}
-			a.wantEnd(EndCancelled)
+			a.wantEnd(wire.EndCancelled)
 			if _, err := a.resp.Body.Read(make([]byte, 1)); !errors.Is(err, cause) {
 				t.Errorf("%q: second Read: %v", end, err)
 			}
@@ -38,7 +40,7 @@ func TestCancelDuringTheAnswersBody(t *testing.T) {
 
 // TestCancelFreesWhatNobodyReadsOrCloses: the slot must not depend on the caller.
 func TestCancelFreesWhatNobodyReadsOrCloses(t *testing.T) {
-	eachCancel(t, func(t *testing.T, with func(Request) (Request, func(), error)) {
+	eachCancel(t, func(t *testing.T, with func(wire.Request) (wire.Request, func(), error)) {
 		r := newRig(t, Options{})
 		req, cancel, _ := with(get(t))
 		a := r.start(req)
@@ -46,7 +48,7 @@ func TestCancelFreesWhatNobodyReadsOrCloses(t *testing.T) {
 		r.says("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n")
 		a.answer(200)
 		cancel()
-		a.wantEnd(EndCancelled)
+		a.wantEnd(wire.EndCancelled)
 		r.wantClosed()
 		synctest.Wait()
 		if a.x.br != nil {
@@ -67,7 +69,7 @@ func (c closeEOF) Read(p []byte) (int, error) {
 }
 
 func TestCancelIsNotTheEndOfABody(t *testing.T) {
-	eachCancel(t, func(t *testing.T, with func(Request) (Request, func(), error)) {
+	eachCancel(t, func(t *testing.T, with func(wire.Request) (wire.Request, func(), error)) {
 		r := newRig(t, Options{})
 		r.c = NewConn(closeEOF{r.nc}, &Options{})
 		req, cancel, cause := with(get(t))
@@ -83,7 +85,7 @@ func TestCancelIsNotTheEndOfABody(t *testing.T) {
 }
 
 func TestCancelDuringAnUploadBehindTheAnswer(t *testing.T) {
-	eachCancel(t, func(t *testing.T, with func(Request) (Request, func(), error)) {
+	eachCancel(t, func(t *testing.T, with func(wire.Request) (wire.Request, func(), error)) {
 		r := newRig(t, Options{})
 		pr, pw := io.Pipe()
 		req, cancel, _ := with(post(t, pr))
@@ -93,7 +95,7 @@ func TestCancelDuringAnUploadBehindTheAnswer(t *testing.T) {
 		a.answer(200)
 		a.reads("hello")
 		cancel()
-		a.wantEnd(EndCancelled)
+		a.wantEnd(wire.EndCancelled)
 		a.reads("") // the answer was whole
 		time.Sleep(2 * haltGrace)
 		if _, err := pw.Write([]byte("x")); err != io.ErrClosedPipe {
@@ -103,7 +105,7 @@ func TestCancelDuringAnUploadBehindTheAnswer(t *testing.T) {
 }
 
 func TestCancelAfterTheEndDoesNothing(t *testing.T) {
-	eachCancel(t, func(t *testing.T, with func(Request) (Request, func(), error)) {
+	eachCancel(t, func(t *testing.T, with func(wire.Request) (wire.Request, func(), error)) {
 		r := newRig(t, Options{})
 		req, cancel, _ := with(get(t))
 		a := r.start(req)
@@ -111,7 +113,7 @@ func TestCancelAfterTheEndDoesNothing(t *testing.T) {
 		r.says(ok5)
 		a.answer(200)
 		a.reads("hello")
-		a.wantEnd(EndKept)
+		a.wantEnd(wire.EndKept)
 		cancel()
 		synctest.Wait()
 		r.serves()
@@ -124,7 +126,7 @@ func TestCancelRacesWithTheEnd(t *testing.T) {
 	for i := range 300 {
 		r := newRig(t, Options{})
 		ctx, cancel := context.WithCancel(t.Context())
-		a := r.start(Request{Request: request(t, "GET", nil).WithContext(ctx)})
+		a := r.start(wire.Request{Request: request(t, "GET", nil).WithContext(ctx)})
 		r.hearsHead()
 		answer := ok5
 		if i%2 == 0 {
@@ -144,12 +146,12 @@ func TestCancelRacesWithTheEnd(t *testing.T) {
 			t.Fatalf("read %q, %v", b, err)
 		}
 		switch why := <-a.ends; why {
-		case EndKept:
+		case wire.EndKept:
 			if err != nil {
 				t.Fatalf("kept after %v", err)
 			}
 			r.serves()
-		case EndCancelled:
+		case wire.EndCancelled:
 			r.wantClosed()
 		default:
 			t.Fatalf("ended %v", why)

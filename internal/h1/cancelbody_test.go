@@ -7,10 +7,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 func TestCancelDuringTheBodysWrite(t *testing.T) {
-	eachCancel(t, func(t *testing.T, with func(Request) (Request, func(), error)) {
+	eachCancel(t, func(t *testing.T, with func(wire.Request) (wire.Request, func(), error)) {
 		r := newRig(t, Options{})
 		r.nc.SetBuffer(len(postHead) + 10)
 		b := newBody(t, strings.Repeat("x", 100))
@@ -21,7 +23,7 @@ func TestCancelDuringTheBodysWrite(t *testing.T) {
 		cancel()
 		a.failsWith(cause)
 		elapsed(t, start, 0)
-		a.wantFacts(Facts{Sent: int64(len(postHead) + 10), BodyTouched: true})
+		a.wantFacts(wire.Facts{Sent: int64(len(postHead) + 10), BodyTouched: true})
 		b.wantClosed()
 	})
 }
@@ -44,7 +46,7 @@ func (l *lateWriter) Write(p []byte) (int, error) {
 
 // TestNoReadBeginsAfterACancel: the Write that was under way goes well nevertheless.
 func TestNoReadBeginsAfterACancel(t *testing.T) {
-	eachCancel(t, func(t *testing.T, with func(Request) (Request, func(), error)) {
+	eachCancel(t, func(t *testing.T, with func(wire.Request) (wire.Request, func(), error)) {
 		r := newRig(t, Options{})
 		l := &lateWriter{Conn: r.nc, began: make(chan struct{}, 9), may: make(chan struct{})}
 		r.c = NewConn(l, &Options{})
@@ -61,13 +63,13 @@ func TestNoReadBeginsAfterACancel(t *testing.T) {
 			t.Errorf("%d reads, want 1", b.reads)
 		}
 		b.wantClosed()
-		a.wantFacts(Facts{Sent: int64(len(postHead + chunkOf("one"))), BodyTouched: true})
+		a.wantFacts(wire.Facts{Sent: int64(len(postHead + chunkOf("one"))), BodyTouched: true})
 	})
 }
 
 // TestNoWriteBeginsAfterACancel: the Read that was under way goes well nevertheless.
 func TestNoWriteBeginsAfterACancel(t *testing.T) {
-	eachCancel(t, func(t *testing.T, with func(Request) (Request, func(), error)) {
+	eachCancel(t, func(t *testing.T, with func(wire.Request) (wire.Request, func(), error)) {
 		r := newRig(t, Options{})
 		l := &lateWriter{Conn: r.nc, began: make(chan struct{}, 9), may: make(chan struct{})}
 		close(l.may)
@@ -86,12 +88,12 @@ func TestNoWriteBeginsAfterACancel(t *testing.T) {
 			t.Error("a Write began")
 		}
 		b.wantClosed()
-		a.wantFacts(Facts{Sent: int64(len(postHead)), BodyTouched: true})
+		a.wantFacts(wire.Facts{Sent: int64(len(postHead)), BodyTouched: true})
 	})
 }
 
 func TestCancelDuringTheBodysRead(t *testing.T) {
-	eachCancel(t, func(t *testing.T, with func(Request) (Request, func(), error)) {
+	eachCancel(t, func(t *testing.T, with func(wire.Request) (wire.Request, func(), error)) {
 		r := newRig(t, Options{})
 		pr, pw := io.Pipe()
 		req, cancel, cause := with(post(t, pr))
@@ -102,7 +104,7 @@ func TestCancelDuringTheBodysRead(t *testing.T) {
 		cancel()
 		a.failsWith(cause)
 		elapsed(t, start, haltGrace)
-		a.wantFacts(Facts{Sent: int64(len(postHead)), BodyTouched: true})
+		a.wantFacts(wire.Facts{Sent: int64(len(postHead)), BodyTouched: true})
 		if _, err := pw.Write([]byte("x")); err != io.ErrClosedPipe {
 			t.Errorf("the pipe is open: %v", err)
 		}
@@ -120,7 +122,7 @@ func (s *stuck) Read([]byte) (int, error) { s.reads++; <-s.release; return 1, ni
 func (s *stuck) Close() error             { close(s.closed); return nil }
 
 func TestStuckBodyIsReportedBusy(t *testing.T) {
-	eachCancel(t, func(t *testing.T, with func(Request) (Request, func(), error)) {
+	eachCancel(t, func(t *testing.T, with func(wire.Request) (wire.Request, func(), error)) {
 		r := newRig(t, Options{})
 		b := &stuck{release: make(chan struct{}), closed: make(chan struct{})}
 		req, cancel, cause := with(post(t, b))
@@ -132,7 +134,7 @@ func TestStuckBodyIsReportedBusy(t *testing.T) {
 		a.failsWith(cause)
 		elapsed(t, start, haltGrace+haltWait)
 		<-b.closed // before Start returned; a second Close would panic
-		a.wantFacts(Facts{Sent: int64(len(postHead)), BodyTouched: true, BodyBusy: true})
+		a.wantFacts(wire.Facts{Sent: int64(len(postHead)), BodyTouched: true, BodyBusy: true})
 		close(b.release)
 		<-a.x.up.done
 		if b.reads != 1 {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"example.com/connwise/internal/wire"
 )
 
 // TestCloseDuringARead: net/http allows it, and people use it to end a Read.
@@ -22,7 +24,7 @@ func TestCloseDuringARead(t *testing.T) {
 			go func() { _, err := a.resp.Body.Read(make([]byte, 5)); errs <- err }()
 			synctest.Wait()
 			a.resp.Body.Close()
-			a.wantEnd(EndUnread)
+			a.wantEnd(wire.EndUnread)
 			if err := <-errs; err != http.ErrBodyReadAfterClose {
 				t.Errorf("Read: %v", err)
 			}
@@ -48,7 +50,7 @@ func TestConcurrentReadsAndClose(t *testing.T) {
 		for range 4 {
 			<-done
 		}
-		if why := <-a.ends; why != EndKept && why != EndUnread {
+		if why := <-a.ends; why != wire.EndKept && why != wire.EndUnread {
 			t.Errorf("ended %v", why)
 		}
 	}
@@ -66,6 +68,6 @@ func TestCloseDuringAClose(t *testing.T) {
 		synctest.Wait()
 		a.resp.Body.Close()
 		r.says("hello")
-		a.wantEnd(EndKept)
+		a.wantEnd(wire.EndKept)
 	})
 }

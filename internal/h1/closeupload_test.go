@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 func TestCloseDuringAnUpload(t *testing.T) {
@@ -21,7 +23,7 @@ func TestCloseDuringAnUpload(t *testing.T) {
 		start := time.Now()
 		a.resp.Body.Close()
 		elapsed(t, start, haltGrace) // no use in draining
-		a.wantEnd(EndUpload)
+		a.wantEnd(wire.EndUpload)
 		if _, err := pw.Write([]byte("x")); err != io.ErrClosedPipe {
 			t.Errorf("the body is still read: %v", err)
 		}
@@ -61,7 +63,7 @@ func TestCloseLetsTheLastWriteEnd(t *testing.T) {
 			time.Sleep(uploadWait / 2)
 			a.open()
 			r.nc.SetBuffer(10000)
-			a.wantEnd(EndKept)
+			a.wantEnd(wire.EndKept)
 			synctest.Wait()
 			b.wantClosed()
 			if sized && b.reads > 1 {
@@ -81,7 +83,7 @@ func TestLastWriteIsNotWaitedForForever(t *testing.T) {
 		a.answer(200)
 		start := time.Now()
 		a.resp.Body.Close()
-		a.wantEnd(EndUpload)
+		a.wantEnd(wire.EndUpload)
 		elapsed(t, start, uploadWait)
 		r.wantClosed()
 	})
@@ -103,7 +105,7 @@ func TestUploadGoesOnAfterTheAnswer(t *testing.T) {
 	a.open()
 	pw.Close()
 	r.hears("0\r\n\r\n")
-	a.wantEnd(EndKept)
+	a.wantEnd(wire.EndKept)
 	r.serves()
 }
 
@@ -119,7 +121,7 @@ func TestUploadEndsWithTheConnection(t *testing.T) {
 			r.says(fmt.Sprintf("HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
 			a.answer(413)
 			a.reads(body)
-			a.wantEnd(EndNotKept)
+			a.wantEnd(wire.EndNotKept)
 			time.Sleep(2 * haltGrace)
 			if _, err := pw.Write([]byte("x")); err != io.ErrClosedPipe {
 				t.Errorf("the pipe is open: %v", err)
@@ -137,7 +139,7 @@ func TestBodyErrorAfterTheAnswerBegan(t *testing.T) {
 	r.says("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe")
 	a.answer(200)
 	pw.CloseWithError(errOwn)
-	a.wantEnd(EndError)
+	a.wantEnd(wire.EndError)
 	if _, err := io.ReadAll(a.resp.Body); err == nil {
 		t.Error("the body ended well")
 	}

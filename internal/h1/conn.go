@@ -32,6 +32,8 @@ type Options struct {
 	ReadBufferSize, WriteBufferSize int
 }
 
+var errConnBusy = errors.New("h1: the connection has an exchange already")
+
 // closeNotifyTime bounds the courtesy of a TLS close_notify alert when a healthy
 // connection is closed: the peer's window may be shut.
 const closeNotifyTime = 50 * time.Millisecond

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"example.com/connwise/internal/fakenet"
+	"example.com/connwise/internal/wire"
 )
 
 var serverCert = sync.OnceValue(func() tls.Certificate {
@@ -102,8 +103,8 @@ func TestExchangeOverTLS(t *testing.T) {
 	io.WriteString(server, ok5)
 	a.answer(200)
 	a.reads("hello")
-	a.wantEnd(EndKept)
-	a.wantFacts(Facts{Sent: int64(len(getHead)), AllSent: true, Answered: true})
+	a.wantEnd(wire.EndKept)
+	a.wantFacts(wire.Facts{Sent: int64(len(getHead)), AllSent: true, Answered: true})
 }
 
 // truncatable is a layer that knows whether the end was genuine.
@@ -129,7 +130,7 @@ func TestForgedEnd(t *testing.T) {
 			if bad := forged && a.resp.ContentLength < 0; string(b) != "hello" || (err == io.ErrUnexpectedEOF) != bad {
 				t.Errorf("forged %v: read %q, %v", forged, b, err)
 			}
-			if why := <-a.ends; why == EndKept {
+			if why := <-a.ends; why == wire.EndKept {
 				t.Error("kept")
 			}
 		}

@@ -7,11 +7,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 // expecting are requests that ask for consent, by the ways in which the body is sent.
-func expecting(t *testing.T) map[string]Request {
-	reqs := map[string]Request{
+func expecting(t *testing.T) map[string]wire.Request {
+	reqs := map[string]wire.Request{
 		"chunked":   post(t, newBody(t, "body")),
 		"sized":     sizedPost(t, 4, newBody(t, "body")),
 		"in memory": small(t, "body"),
@@ -47,7 +49,7 @@ func (a *attempt) untouched() {
 	}
 }
 
-func eachExpecting(t *testing.T, wait time.Duration, f func(t *testing.T, r *rig, a *attempt, wire string)) {
+func eachExpecting(t *testing.T, wait time.Duration, f func(t *testing.T, r *rig, a *attempt, text string)) {
 	for _, name := range []string{"chunked", "sized", "in memory"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -68,40 +70,40 @@ func eachExpecting(t *testing.T, wait time.Duration, f func(t *testing.T, r *rig
 }
 
 func TestContinue(t *testing.T) {
-	eachExpecting(t, time.Hour, func(t *testing.T, r *rig, a *attempt, wire string) {
+	eachExpecting(t, time.Hour, func(t *testing.T, r *rig, a *attempt, text string) {
 		a.untouched()
 		r.silent()
 		r.says("HTTP/1.1 100 Continue\r\n\r\n")
-		r.hears(wire)
+		r.hears(text)
 		r.says("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n" + ok5) // surplus ones are skipped
 		a.answer(200)
 		a.reads("hello")
-		a.wantEnd(EndKept)
+		a.wantEnd(wire.EndKept)
 		r.serves()
 	})
 }
 
 func TestContinueTimeout(t *testing.T) {
-	eachExpecting(t, time.Second, func(t *testing.T, r *rig, a *attempt, wire string) {
+	eachExpecting(t, time.Second, func(t *testing.T, r *rig, a *attempt, text string) {
 		start := time.Now()
-		r.hears(wire)
+		r.hears(text)
 		elapsed(t, start, time.Second)
 		r.says("HTTP/1.1 100 Continue\r\n\r\n" + ok5) // late
 		a.answer(200)
 		a.reads("hello")
-		a.wantEnd(EndKept)
+		a.wantEnd(wire.EndKept)
 		r.serves()
 	})
 }
 
 func TestWithoutAContinueTimeoutTheBodyDoesNotWait(t *testing.T) {
-	eachExpecting(t, 0, func(t *testing.T, r *rig, a *attempt, wire string) {
+	eachExpecting(t, 0, func(t *testing.T, r *rig, a *attempt, text string) {
 		start := time.Now()
-		r.hears(wire)
+		r.hears(text)
 		elapsed(t, start, 0)
 		r.says(ok0)
 		a.answer(200)
-		a.wantEnd(EndKept)
+		a.wantEnd(wire.EndKept)
 	})
 }
 
@@ -109,15 +111,15 @@ func TestWithoutAContinueTimeoutTheBodyDoesNotWait(t *testing.T) {
 // body came, so it has to come.
 func TestFinalAnswerInsteadOfContinue(t *testing.T) {
 	for _, status := range []string{"200 OK", "401 Unauthorized", "417 Expectation Failed", "500 Oops"} {
-		eachExpecting(t, time.Hour, func(t *testing.T, r *rig, a *attempt, wire string) {
+		eachExpecting(t, time.Hour, func(t *testing.T, r *rig, a *attempt, text string) {
 			r.says("HTTP/1.1 " + status + "\r\nContent-Length: 0\r\n\r\n")
 			<-a.ret
 			if a.err != nil || a.resp.Status != status {
 				t.Fatalf("Start: %v", a.err)
 			}
 			a.resp.Body.Close() // as careful callers do
-			r.hears(wire)
-			a.wantEnd(EndKept)
+			r.hears(text)
+			a.wantEnd(wire.EndKept)
 			r.serves()
 		})
 	}
@@ -125,7 +127,7 @@ func TestFinalAnswerInsteadOfContinue(t *testing.T) {
 
 func TestFinalAnswerWithCloseInsteadOfContinue(t *testing.T) {
 	for _, answer := range []string{ok0, ok5, "HTTP/1.0 200 OK\r\n\r\nhello"} {
-		eachExpecting(t, time.Hour, func(t *testing.T, r *rig, a *attempt, wire string) {
+		eachExpecting(t, time.Hour, func(t *testing.T, r *rig, a *attempt, text string) {
 			if !strings.Contains(answer, "1.0") {
 				answer = strings.Replace(answer, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)
 			}
@@ -136,7 +138,7 @@ func TestFinalAnswerWithCloseInsteadOfContinue(t *testing.T) {
 			if _, err := io.ReadAll(a.resp.Body); err != nil {
 				t.Errorf("Read: %v", err)
 			}
-			a.wantEnd(EndNotKept)
+			a.wantEnd(wire.EndNotKept)
 			r.hearsEnd()
 			f := a.x.Facts()
 			if f.AllSent || f.BodyTouched {
@@ -147,7 +149,7 @@ func TestFinalAnswerWithCloseInsteadOfContinue(t *testing.T) {
 }
 
 func TestPeerClosesInsteadOfContinue(t *testing.T) {
-	eachExpecting(t, time.Hour, func(t *testing.T, r *rig, a *attempt, wire string) {
+	eachExpecting(t, time.Hour, func(t *testing.T, r *rig, a *attempt, text string) {
 		r.peer.Close()
 		if err := a.fails(); err != io.EOF {
 			t.Errorf("err = %v", err)
@@ -160,11 +162,11 @@ func TestPeerClosesInsteadOfContinue(t *testing.T) {
 }
 
 func TestCancelInsteadOfContinue(t *testing.T) {
-	eachExpecting(t, time.Hour, func(t *testing.T, r *rig, a *attempt, wire string) {
+	eachExpecting(t, time.Hour, func(t *testing.T, r *rig, a *attempt, text string) {
 		synctest.Wait()
 		r.c.Close()
 		a.fails()
-		a.wantFacts(Facts{Sent: a.x.Facts().Sent})
+		a.wantFacts(wire.Facts{Sent: a.x.Facts().Sent})
 	})
 }
 
@@ -183,7 +185,7 @@ func TestUnreadSlowBodyIsNotWaitedForAfterAFinalAnswer(t *testing.T) {
 		elapsed(t, start, lastWriteWait)
 		a.open()
 		a.resp.Body.Close()
-		a.wantEnd(EndUpload)
+		a.wantEnd(wire.EndUpload)
 		r.wantClosed()
 	})
 }
@@ -197,7 +199,7 @@ func TestExpectWithoutABodyIsNotWaitedFor(t *testing.T) {
 	r.says("HTTP/1.1 100 Continue\r\n\r\n" + ok5)
 	a.answer(200)
 	a.reads("hello")
-	a.wantEnd(EndKept)
+	a.wantEnd(wire.EndKept)
 }
 
 func TestBodyErrorAfterContinue(t *testing.T) {

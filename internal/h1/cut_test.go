@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 var errCut = errors.New("cut")
@@ -14,13 +16,13 @@ var errCut = errors.New("cut")
 // cutRequests are requests by their ways through h1, and what they are on the wire.
 var cutRequests = []struct {
 	name string
-	req  func(t *testing.T) (Request, *body)
+	req  func(t *testing.T) (wire.Request, *body)
 	wire string
 }{
-	{"GET", func(t *testing.T) (Request, *body) { return get(t), nil }, getHead},
-	{"small POST", func(t *testing.T) (Request, *body) { return small(t, "abc"), nil },
+	{"GET", func(t *testing.T) (wire.Request, *body) { return get(t), nil }, getHead},
+	{"small POST", func(t *testing.T) (wire.Request, *body) { return small(t, "abc"), nil },
 		"POST /p HTTP/1.1\r\nHost: example.com\r\nUser-Agent: Go-http-client/1.1\r\nContent-Length: 3\r\n\r\nabc"},
-	{"streamed POST", func(t *testing.T) (Request, *body) { b := newBody(t, "abc"); return post(t, b), b },
+	{"streamed POST", func(t *testing.T) (wire.Request, *body) { b := newBody(t, "abc"); return post(t, b), b },
 		postHead + "3\r\nabc\r\n0\r\n\r\n"},
 }
 
@@ -41,7 +43,7 @@ func TestConnectionThatTakesNBytes(t *testing.T) {
 					elapsed(t, start, answerWait)
 				}
 				touched := b != nil && k >= len(postHead)
-				a.wantFacts(Facts{Sent: int64(k), BodyTouched: touched})
+				a.wantFacts(wire.Facts{Sent: int64(k), BodyTouched: touched})
 				if b != nil {
 					b.wantClosed()
 					if b.reads > 0 != touched {
@@ -71,7 +73,7 @@ func TestAnswerBeatsAWriteError(t *testing.T) {
 				time.Sleep(2 * answerWait) // the wait is for the head only
 				r.says("hello")
 				a.reads("hello")
-				a.wantEnd(EndUpload)
+				a.wantEnd(wire.EndUpload)
 				r.wantClosed()
 				if b != nil {
 					b.wantClosed()
@@ -90,7 +92,7 @@ func TestCutAnswerBeatsAWriteError(t *testing.T) {
 		r.says("HTTP/1.1 413 Content Too Large\r\n")
 		r.peer.CloseWrite()
 		a.failsWith(io.ErrUnexpectedEOF)
-		a.wantFacts(Facts{Sent: 10, Answered: true})
+		a.wantFacts(wire.Facts{Sent: 10, Answered: true})
 	})
 }
 
@@ -107,7 +109,7 @@ func TestAnswerCutAtEveryByte(t *testing.T) {
 				r.hears(tt.wire)
 				r.says(answer[:k])
 				r.peer.Close()
-				want := Facts{Sent: int64(len(tt.wire)), AllSent: true, BodyTouched: b != nil, Answered: k > 0}
+				want := wire.Facts{Sent: int64(len(tt.wire)), AllSent: true, BodyTouched: b != nil, Answered: k > 0}
 				switch {
 				case k == 0:
 					if err := a.fails(); err != io.EOF {
@@ -123,7 +125,7 @@ func TestAnswerCutAtEveryByte(t *testing.T) {
 					if string(got) != answer[len(head):k] || err != io.ErrUnexpectedEOF {
 						t.Errorf("cut at %d: read %q, %v", k, got, err)
 					}
-					a.wantEnd(EndError)
+					a.wantEnd(wire.EndError)
 				}
 				a.wantFacts(want)
 				r.wantClosed()
@@ -145,5 +147,5 @@ func TestResetKeepsItsErrno(t *testing.T) {
 	if err := a.fails(); !strings.Contains(err.Error(), "connection reset by peer") {
 		t.Errorf("err = %v", err)
 	}
-	a.wantFacts(Facts{Sent: int64(len(getHead)), AllSent: true})
+	a.wantFacts(wire.Facts{Sent: int64(len(getHead)), AllSent: true})
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 const (
@@ -23,7 +25,7 @@ func (x *Exchange) Close() error {
 		return nil
 	}
 	if !x.rmu.TryLock() {
-		x.failNow(EndUnread, http.ErrBodyReadAfterClose)
+		x.failNow(wire.EndUnread, http.ErrBodyReadAfterClose)
 		x.endUpload()
 		return nil
 	}
@@ -51,9 +53,9 @@ func (x *Exchange) markClosed() bool {
 
 // drain reads the rest of the body and reports whether it's all there, and if not,
 // how the exchange ends. x.rmu is held.
-func (x *Exchange) drain() (why End, ok bool) {
+func (x *Exchange) drain() (why wire.End, ok bool) {
 	if x.wire == nil {
-		return EndKept, true
+		return wire.EndKept, true
 	}
 	x.mu.Lock()
 	keep := x.keep
@@ -61,13 +63,13 @@ func (x *Exchange) drain() (why End, ok bool) {
 	x.mu.Unlock()
 	switch {
 	case !keep:
-		return EndNotKept, false
+		return wire.EndNotKept, false
 	case upload:
-		return EndUpload, false
+		return wire.EndUpload, false
 	case x.left > drainBytes:
-		return EndUnread, false
+		return wire.EndUnread, false
 	}
-	return EndUnread, x.drainWire()
+	return wire.EndUnread, x.drainWire()
 }
 
 var scratch = sync.Pool{New: func() any { return new([4 << 10]byte) }}
@@ -76,7 +78,7 @@ var scratch = sync.Pool{New: func() any { return new([4 << 10]byte) }}
 func (x *Exchange) drainWire() bool {
 	x.inBody = false // one limit for all reads
 	x.mu.Lock()
-	x.setLocked(&x.rstall, drainTime, EndUnread, http.ErrBodyReadAfterClose)
+	x.setLocked(&x.rstall, drainTime, wire.EndUnread, http.ErrBodyReadAfterClose)
 	x.mu.Unlock()
 	p := scratch.Get().(*[4 << 10]byte)
 	defer scratch.Put(p)
@@ -100,7 +102,7 @@ func (x *Exchange) endUpload() {
 	x.up.noReads = true
 	last := !x.writeEnd && !x.ended && x.up.taken
 	if last {
-		x.setLocked(&x.head, uploadWait, EndUpload, http.ErrBodyReadAfterClose)
+		x.setLocked(&x.head, uploadWait, wire.EndUpload, http.ErrBodyReadAfterClose)
 	}
 	going := !x.writeEnd && !x.ended && !last
 	x.mu.Unlock()
@@ -108,7 +110,7 @@ func (x *Exchange) endUpload() {
 		return
 	}
 	if going {
-		x.fail(EndUpload, http.ErrBodyReadAfterClose)
+		x.fail(wire.EndUpload, http.ErrBodyReadAfterClose)
 	}
 	x.halt()
 }

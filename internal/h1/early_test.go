@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 // socketRig is a Conn over a real connection, and the peer's end.
@@ -35,7 +37,7 @@ func socketRig(t *testing.T, opt Options) (*Conn, *net.TCPConn) {
 	return c, peer.(*net.TCPConn)
 }
 
-func startOn(t *testing.T, c *Conn, req Request) *attempt {
+func startOn(t *testing.T, c *Conn, req wire.Request) *attempt {
 	r := rig{t: t, c: c}
 	return r.start(req)
 }
@@ -51,9 +53,9 @@ func take(t *testing.T, c net.Conn, n int) {
 const mib = 1 << 20
 
 // largePosts are the ways in which 1 MiB is sent.
-func largePosts(t *testing.T) map[string]Request {
+func largePosts(t *testing.T) map[string]wire.Request {
 	data := bytes.Repeat([]byte("x"), mib)
-	return map[string]Request{
+	return map[string]wire.Request{
 		"chunked":   post(t, bytes.NewReader(data)),
 		"sized":     sizedPost(t, mib, bytes.NewReader(data)),
 		"in memory": {Request: request(t, "POST", bytes.NewReader(data)), Small: data},
@@ -74,7 +76,7 @@ func TestEarlyAnswerAndClose(t *testing.T) {
 			a.answer(413)
 			a.reads("too big")
 			peer.Close()
-			a.wantEnd(EndNotKept)
+			a.wantEnd(wire.EndNotKept)
 			a.resp.Body.Close()
 			if f := a.x.Facts(); f.AllSent || f.Sent >= mib || f.Sent < 1000 {
 				t.Errorf("facts %+v", f)
@@ -103,7 +105,7 @@ func TestEarlyAnswerAndReset(t *testing.T) {
 			if string(b) != "no" || err != nil {
 				t.Errorf("body %q, %v", b, err)
 			}
-			if why := <-a.ends; why == EndKept {
+			if why := <-a.ends; why == wire.EndKept {
 				t.Error("the connection was kept")
 			}
 			a.resp.Body.Close()
@@ -153,7 +155,7 @@ func TestWriteOnAResetConnection(t *testing.T) {
 	b := newBody(t, "abc")
 	a := startOn(t, c, post(t, b))
 	a.failsWith(syscall.EPIPE)
-	a.wantFacts(Facts{})
+	a.wantFacts(wire.Facts{})
 	b.wantClosed()
 	if b.reads > 0 {
 		t.Error("the body was read")
@@ -176,7 +178,7 @@ func TestEarlyAnswerWhileTheBodyWaits(t *testing.T) {
 	a.reads("")
 	a.open()
 	a.resp.Body.Close()
-	a.wantEnd(EndUpload)
+	a.wantEnd(wire.EndUpload)
 	if _, err := pw.Write([]byte("x")); err != io.ErrClosedPipe {
 		t.Errorf("the pipe is open after Close: %v", err)
 	}
@@ -207,7 +209,7 @@ func TestAgainstNetHTTPServer(t *testing.T) {
 	defer c.Close()
 	text := strings.Repeat("hello, world ", 50_000)
 	for _, expect := range []bool{false, true} {
-		for name, req := range map[string]Request{
+		for name, req := range map[string]wire.Request{
 			"chunked":   post(t, strings.NewReader(text)),
 			"sized":     sizedPost(t, int64(len(text)), strings.NewReader(text)),
 			"in memory": {Request: request(t, "POST", strings.NewReader(text)), Small: []byte(text)},
@@ -221,7 +223,7 @@ func TestAgainstNetHTTPServer(t *testing.T) {
 			a := startOn(t, c, req)
 			a.answer(200)
 			a.reads(strings.ToUpper(text))
-			a.wantEnd(EndKept)
+			a.wantEnd(wire.EndKept)
 			if name == "chunked" && a.resp.Trailer.Get("X-Sum") != "17" {
 				t.Errorf("trailers %v", a.resp.Trailer)
 			}

@@ -3,6 +3,8 @@ package h1
 import (
 	"io"
 	"strconv"
+
+	"example.com/connwise/internal/wire"
 )
 
 // chunkRoom is kept free before and behind the data in an upload's buffer, so that a
@@ -29,7 +31,7 @@ func (u *upload) sendSized(length int64) error {
 		}
 		left -= int64(n)
 		if left < 0 || left > 0 && err == io.EOF {
-			return lengthError(length, length-left)
+			return wire.LengthError(length, length-left)
 		}
 		if err == io.EOF {
 			return u.sendLast(u.room()[:n])
@@ -51,7 +53,7 @@ func (u *upload) checkTail(length int64) error {
 		n, err := u.read(u.room()[:tailRoom])
 		switch {
 		case n > 0:
-			return lengthError(length, length+int64(n))
+			return wire.LengthError(length, length+int64(n))
 		case err == io.EOF:
 			return u.closeBody()
 		case err != nil:

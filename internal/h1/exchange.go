@@ -9,26 +9,9 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"sync"
-)
 
-// Facts are what is known about an exchange. They are final once Start has failed.
-type Facts struct {
-	// Sent counts the bytes of the request that the connection's Write accepted: the
-	// sum of what it returned, before encryption.
-	Sent int64
-	// AllSent says that the whole request was accepted.
-	AllSent bool
-	// BodyTouched says that Request.Body was read from: that its Read was called.
-	BodyTouched bool
-	// BodyBusy says that a call of Request.Body was under way and couldn't be ended.
-	// It may still read, so the body can't be sent again.
-	BodyBusy bool
-	// Answered says that a byte of an answer arrived, be it an interim one.
-	Answered bool
-	// KeepAlive is the value of the answer's Keep-Alive fields, joined by commas (RFC 9110
-	// section 5.3), empty if there is none.
-	KeepAlive string
-}
+	"example.com/connwise/internal/wire"
+)
 
 // An Exchange is one request and its answer. It's embedded by value in the caller's
 // own struct, used once, and not copied after that. The zero value is ready.
@@ -36,7 +19,7 @@ type Facts struct {
 // After Start has returned an answer with a body, the Exchange is that body.
 type Exchange struct {
 	c       *Conn
-	req     Request
+	req     wire.Request
 	owner   Owner
 	trace   *httptrace.ClientTrace
 	frame   framing
@@ -49,7 +32,7 @@ type Exchange struct {
 	rmu        sync.Mutex
 	br         *bufio.Reader // from a pool; nil once the answer is over or has failed
 	wire       io.Reader     // the body as the message's framing delimits it; nil like br
-	gz         *gunzip       // decodes wire; nil if there is nothing to decode
+	gz         *wire.Gunzip  // decodes wire; nil if there is nothing to decode
 	left       int64         // bytes of wire to come, -1 if unknown
 	untilClose bool          // only the connection's end delimits the body
 	inBody     bool          // reads have the stall limit of a body
@@ -62,7 +45,7 @@ type Exchange struct {
 	state
 	up         *upload // of a streamed body
 	bodyClosed bool    // Request.Body's Close was called or is about to be
-	facts      Facts
+	facts      wire.Facts
 	head       alarm // on the answer's head, and on what has to end soon
 	wstall     alarm
 	rstall     alarm
@@ -75,13 +58,13 @@ type Exchange struct {
 // io.ReadWriteCloser after a switch of protocols (101), and else x itself. The owner
 // is told when the exchange has ended, which may be before Start returns.
 //
-// On an error the connection is closed and the owner isn't told. (Only a *RequestError
+// On an error the connection is closed and the owner isn't told. (Only a *wire.RequestError
 // leaves the connection as it was: it comes before the first byte.) The error is the
-// cause alone: Ended's, Read's or Write's own, or one of this package's types.
+// cause alone: wire.Ended's, Read's or Write's own, or one of this package's types.
 //
 // Request.Body is closed once in any case, unless Small is set; on an error before
 // Start returns.
-func (x *Exchange) Start(c *Conn, req Request, owner Owner) (*http.Response, error) {
+func (x *Exchange) Start(c *Conn, req wire.Request, owner Owner) (*http.Response, error) {
 	x.c, x.req, x.owner = c, req, owner
 	if err := c.begin(); err != nil {
 		x.closeBody()
@@ -90,12 +73,12 @@ func (x *Exchange) Start(c *Conn, req Request, owner Owner) (*http.Response, err
 	ctx := req.Context()
 	x.trace = httptrace.ContextClientTrace(ctx)
 	if ctx.Err() != nil {
-		x.fail(EndCancelled, Ended(ctx))
+		x.fail(wire.EndCancelled, wire.Ended(ctx))
 		return nil, x.abort(nil)
 	}
 	x.watch(ctx)
 	if err := x.send(); err != nil {
-		if r, ok := err.(*RequestError); ok && x.withdraw(r) {
+		if r, ok := err.(*wire.RequestError); ok && x.withdraw(r) {
 			return nil, r
 		}
 		return nil, x.abort(err)
@@ -109,13 +92,13 @@ func (x *Exchange) Start(c *Conn, req Request, owner Owner) (*http.Response, err
 
 // withdraw ends an exchange of which nothing was written, and leaves the connection as it
 // was. It returns false if the exchange has failed in another way meanwhile.
-func (x *Exchange) withdraw(r *RequestError) bool {
+func (x *Exchange) withdraw(r *wire.RequestError) bool {
 	x.mu.Lock()
 	if x.ended {
 		x.mu.Unlock()
 		return false
 	}
-	x.ended, x.why, x.err = true, EndError, r
+	x.ended, x.why, x.err = true, wire.EndError, r
 	if x.up != nil {
 		x.up.stopLocked()
 	}
@@ -129,7 +112,7 @@ func (x *Exchange) withdraw(r *RequestError) bool {
 
 // abort ends an exchange that has no answer, and returns why.
 func (x *Exchange) abort(err error) error {
-	first := x.fail(EndError, err)
+	first := x.fail(wire.EndError, err)
 	x.c.kill() // or wait until who failed first has closed it
 	x.halt()
 	x.closeBody()
@@ -181,7 +164,7 @@ func (x *Exchange) open(resp *http.Response) *http.Response {
 }
 
 // Facts returns what is known so far.
-func (x *Exchange) Facts() Facts {
+func (x *Exchange) Facts() wire.Facts {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.facts

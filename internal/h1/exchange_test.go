@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 func TestGetOverAKeptConnection(t *testing.T) {
@@ -22,8 +24,8 @@ func TestGetOverAKeptConnection(t *testing.T) {
 		}
 		a.open()
 		a.reads("hello")
-		a.wantEnd(EndKept)
-		a.wantFacts(Facts{Sent: int64(len(getHead)), AllSent: true, Answered: true})
+		a.wantEnd(wire.EndKept)
+		a.wantFacts(wire.Facts{Sent: int64(len(getHead)), AllSent: true, Answered: true})
 		a.reads("") // still EOF
 		a.resp.Body.Close()
 		if _, err := a.resp.Body.Read(make([]byte, 1)); err != http.ErrBodyReadAfterClose {
@@ -45,8 +47,8 @@ func TestSmallBodyGoesWithItsHeadInOneWrite(t *testing.T) {
 	r.hears(want)
 	r.says(ok0)
 	a.answer(200)
-	a.wantEnd(EndKept)
-	a.wantFacts(Facts{Sent: int64(len(want)), AllSent: true, Answered: true})
+	a.wantEnd(wire.EndKept)
+	a.wantFacts(wire.Facts{Sent: int64(len(want)), AllSent: true, Answered: true})
 }
 
 // untouchable is a body that h1 must leave alone.
@@ -61,7 +63,7 @@ func TestSmallChunkedBodyAndTrailer(t *testing.T) {
 	req.TransferEncoding = []string{"chunked"}
 	req.Trailer = http.Header{"X-T": {"v\r\nw"}, "Content-Length": {"1"}}
 	a := r.start(req)
-	var invalid *RequestError
+	var invalid *wire.RequestError
 	if err := a.fails(); !errors.As(err, &invalid) {
 		t.Fatalf("forbidden trailer: %v", err)
 	}
@@ -71,7 +73,7 @@ func TestSmallChunkedBodyAndTrailer(t *testing.T) {
 	r.hears(strings.Replace(postHead, "\r\n\r\n", "\r\nTrailer: X-T\r\n\r\n", 1) + "3\r\nabc\r\n0\r\nX-T: v  w\r\n\r\n")
 	r.says(ok0)
 	a.answer(200)
-	a.wantEnd(EndKept)
+	a.wantEnd(wire.EndKept)
 }
 
 func TestSmallBodyOfTheWrongLengthIsNotSent(t *testing.T) {
@@ -79,7 +81,7 @@ func TestSmallBodyOfTheWrongLengthIsNotSent(t *testing.T) {
 	req := small(t, "abc")
 	req.ContentLength = 5
 	err := r.start(req).fails()
-	var bad *BodyError
+	var bad *wire.BodyError
 	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "http: ContentLength=5 with Body length 3") {
 		t.Errorf("err = %v", err)
 	}
@@ -97,7 +99,7 @@ func TestAnswerTrailers(t *testing.T) {
 	}
 	r.says("0\r\nX-T: t\r\nX-V: v\r\n\r\n")
 	a.reads("a")
-	a.wantEnd(EndKept)
+	a.wantEnd(wire.EndKept)
 	if tr := a.resp.Trailer; tr.Get("X-T") != "t" || tr.Get("X-V") != "v" {
 		t.Errorf("trailers %v", tr)
 	}
@@ -129,7 +131,7 @@ func TestStartOnAClosedOrBusyConnection(t *testing.T) {
 	b := newBody(t, "x")
 	again := r.start(post(t, b))
 	again.failsWith(net.ErrClosed)
-	again.wantFacts(Facts{})
+	again.wantFacts(wire.Facts{})
 	b.wantClosed()
 }
 
@@ -149,7 +151,7 @@ func TestConnCloseEndsAnExchange(t *testing.T) {
 	if _, err := io.ReadAll(a.resp.Body); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Read: %v", err)
 	}
-	a.wantEnd(EndError)
+	a.wantEnd(wire.EndError)
 }
 
 func TestLastReadIsWhenBytesCame(t *testing.T) {
@@ -166,7 +168,7 @@ func TestLastReadIsWhenBytesCame(t *testing.T) {
 		at := time.Now()
 		time.Sleep(time.Second)
 		a.reads("hello")
-		a.wantEnd(EndKept)
+		a.wantEnd(wire.EndKept)
 		if got := r.c.LastRead(); !got.Equal(at) {
 			t.Errorf("LastRead = %v, want %v", got, at)
 		}

@@ -5,25 +5,10 @@ import (
 	"net/http"
 	"slices"
 
+	"example.com/connwise/internal/wire"
+
 	"golang.org/x/net/http/httpguts"
 )
-
-// A Request is an http.Request and how it goes on the wire.
-type Request struct {
-	*http.Request
-	// Proxied asks for the absolute form of the target (RFC 9112 section 3.2.2), for a
-	// plain http request by a proxy.
-	Proxied bool
-	// Extra are further header fields (Proxy-Authorization). May be nil.
-	Extra http.Header
-	// Gzip asks for a gzip answer and decodes it transparently.
-	Gzip bool
-	// Close sends "Connection: close" and doesn't keep the connection.
-	Close bool
-	// Small, when not nil, is the whole body, which the caller has taken from an
-	// in-memory body. Request.Body is then neither read nor closed.
-	Small []byte
-}
 
 // A delimiter says how the end of a request's body is marked (RFC 9112 section 6).
 type delimiter uint8
@@ -44,7 +29,7 @@ type framing struct {
 }
 
 // frame decides how r's body is delimited. It reads nothing.
-func frame(r *Request) (framing, error) {
+func frame(r *wire.Request) (framing, error) {
 	chunk := len(r.TransferEncoding) > 0 && r.TransferEncoding[0] == "chunked"
 	length, err := bodyLength(r)
 	if err != nil {
@@ -61,22 +46,22 @@ func frame(r *Request) (framing, error) {
 		return framing{by: unbounded}, nil
 	case len(r.TransferEncoding) > 0:
 		// Its bytes would be taken for the next request (RFC 9112 section 6.3).
-		return framing{}, &RequestError{fmt.Errorf("a body of unknown length with TransferEncoding %q", r.TransferEncoding)}
+		return framing{}, &wire.RequestError{Err: fmt.Errorf("a body of unknown length with TransferEncoding %q", r.TransferEncoding)}
 	}
 	return framing{by: chunked, probe: usuallyLacksBody(r.Method)}, nil
 }
 
 // bodyLength returns the body's length in bytes, -1 if it is unknown.
-func bodyLength(r *Request) (int64, error) {
+func bodyLength(r *wire.Request) (int64, error) {
 	switch {
 	case r.Small != nil:
 		n := int64(len(r.Small))
 		if r.ContentLength > 0 && r.ContentLength != n {
-			return 0, lengthError(r.ContentLength, n)
+			return 0, wire.LengthError(r.ContentLength, n)
 		}
 		return n, nil
 	case r.Body == nil && r.ContentLength != 0:
-		return 0, &RequestError{fmt.Errorf("http: Request.ContentLength=%d with nil Body", r.ContentLength)}
+		return 0, &wire.RequestError{Err: fmt.Errorf("http: wire.Request.ContentLength=%d with nil Body", r.ContentLength)}
 	case r.Body == nil || r.Body == http.NoBody:
 		return 0, nil
 	case r.ContentLength > 0:
@@ -86,11 +71,11 @@ func bodyLength(r *Request) (int64, error) {
 }
 
 // hasBody reports whether there is a body, of any length.
-func hasBody(r *Request) bool { return r.Small != nil || r.Body != nil }
+func hasBody(r *wire.Request) bool { return r.Small != nil || r.Body != nil }
 
 // sendsZero reports whether the absence of a body is worth a Content-Length: 0, as
 // servers expect with these methods (RFC 9110 section 8.6).
-func sendsZero(r *Request) bool {
+func sendsZero(r *wire.Request) bool {
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
 		return true
@@ -111,22 +96,22 @@ func usuallyLacksBody(method string) bool {
 }
 
 // expectsContinue reports whether r's body awaits the peer's consent (RFC 9110 section 10.1.1).
-func expectsContinue(r *Request, f framing) bool {
+func expectsContinue(r *wire.Request, f framing) bool {
 	return f.by != noBody && r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue")
 }
 
 // saysClose reports whether the request ends the connection's reuse.
-func saysClose(r *Request) bool {
+func saysClose(r *wire.Request) bool {
 	return r.Close || r.Request.Close || httpguts.HeaderValuesContainsToken(r.Header["Connection"], "close")
 }
 
 // trailerKeys returns the names of r's trailer fields, canonical and sorted.
-func trailerKeys(r *Request) ([]string, error) {
+func trailerKeys(r *wire.Request) ([]string, error) {
 	keys := make([]string, 0, len(r.Trailer))
 	for k := range r.Trailer {
 		k = http.CanonicalHeaderKey(k)
 		if framingField(k) || !httpguts.ValidHeaderFieldName(k) {
-			return nil, &RequestError{fmt.Errorf("invalid Trailer key %q", k)}
+			return nil, &wire.RequestError{Err: fmt.Errorf("invalid Trailer key %q", k)}
 		}
 		keys = append(keys, k)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"example.com/connwise/internal/wire"
 )
 
 // FuzzAnswer has a peer that sends anything and closes. Whatever it is, the exchange
@@ -48,7 +50,7 @@ func FuzzAnswer(f *testing.F) {
 				a.resp.Body.Close()
 			}
 			switch why := <-a.ends; {
-			case why != EndKept:
+			case why != wire.EndKept:
 				r.wantClosed()
 			case err != nil && err != io.EOF && a.x.gz == nil:
 				t.Errorf("kept after %v", err)
@@ -83,10 +85,10 @@ func FuzzHead(f *testing.F) {
 		}
 		req.Host = host
 		req.Header[name] = []string{value}
-		r := Request{Request: req, Small: []byte(body)}
+		r := wire.Request{Request: req, Small: []byte(body)}
 		head, err := ours(r)
 		if err != nil {
-			var invalid *RequestError
+			var invalid *wire.RequestError
 			if !errors.As(err, &invalid) {
 				t.Fatalf("error of type %T", err)
 			}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"example.com/connwise/internal/wire"
 )
 
 func zipped(t *testing.T, s string) string {
@@ -21,7 +23,7 @@ func zipped(t *testing.T, s string) string {
 	return b.String()
 }
 
-func gzipGet(t *testing.T) Request { r := get(t); r.Gzip = true; return r }
+func gzipGet(t *testing.T) wire.Request { r := get(t); r.Gzip = true; return r }
 
 func TestGzip(t *testing.T) {
 	text := strings.Repeat("hello, world; ", 10000)
@@ -46,7 +48,7 @@ func TestGzip(t *testing.T) {
 		}
 		r.says(z + tail)
 		a.reads(text)
-		a.wantEnd(EndKept)
+		a.wantEnd(wire.EndKept)
 		a.reads("")
 		a.resp.Body.Close()
 	}
@@ -77,7 +79,7 @@ func TestGzipPendingAfterTheWire(t *testing.T) {
 	if _, err := a.resp.Body.Read(make([]byte, 10)); err != nil {
 		t.Fatal(err)
 	}
-	a.wantEnd(EndKept)
+	a.wantEnd(wire.EndKept)
 	r.serves()
 	a.reads(text[10:])
 }
@@ -98,7 +100,7 @@ func TestGzipBroken(t *testing.T) {
 			t.Errorf("second Read: %v, want %v", again, err)
 		}
 		a.resp.Body.Close()
-		a.wantEnd(EndKept) // the framing was in order
+		a.wantEnd(wire.EndKept) // the framing was in order
 		if _, err := a.resp.Body.Read(make([]byte, 1)); err != http.ErrBodyReadAfterClose {
 			t.Errorf("Read after Close: %v", err)
 		}
@@ -113,7 +115,7 @@ func TestGzipEmptyAndCut(t *testing.T) {
 	r.says("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
 	a.answer(200)
 	a.reads("")
-	a.wantEnd(EndKept)
+	a.wantEnd(wire.EndKept)
 
 	a = r.start(gzipGet(t))
 	r.hearsHead()
@@ -124,5 +126,5 @@ func TestGzipEmptyAndCut(t *testing.T) {
 	if err != io.ErrUnexpectedEOF {
 		t.Errorf("read %q, %v; want an unexpected EOF", b, err)
 	}
-	a.wantEnd(EndError)
+	a.wantEnd(wire.EndError)
 }

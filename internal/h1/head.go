@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/connwise/internal/wire"
+
 	"golang.org/x/net/http/httpguts"
 )
 
@@ -21,7 +23,7 @@ type headWriter struct {
 }
 
 // appendHead appends r's head, up to and with the empty line, to buf.
-func appendHead(buf []byte, r *Request, f framing, trace *httptrace.ClientTrace) ([]byte, error) {
+func appendHead(buf []byte, r *wire.Request, f framing, trace *httptrace.ClientTrace) ([]byte, error) {
 	if trace != nil && trace.WroteHeaderField == nil {
 		trace = nil
 	}
@@ -49,21 +51,21 @@ func appendHead(buf []byte, r *Request, f framing, trace *httptrace.ClientTrace)
 
 // hostField returns the Host field's value: in ASCII, without the zone of an IPv6
 // address (RFC 6874 section 4), empty if it isn't valid.
-func hostField(r *Request) (string, error) {
+func hostField(r *wire.Request) (string, error) {
 	host := r.Host
 	if host == "" {
 		if r.URL == nil {
-			return "", &RequestError{errors.New("no Host and no URL")}
+			return "", &wire.RequestError{Err: errors.New("no Host and no URL")}
 		}
 		host = r.URL.Host
 	}
 	host, err := httpguts.PunycodeHostPort(host)
 	if err != nil {
-		return "", &RequestError{err}
+		return "", &wire.RequestError{Err: err}
 	}
 	if !httpguts.ValidHostHeader(host) {
 		if r.Proxied {
-			return "", &RequestError{errors.New("http: invalid Host header")}
+			return "", &wire.RequestError{Err: errors.New("http: invalid Host header")}
 		}
 		// People name Unix sockets so. An empty Host is valid (RFC 9112 section 3.2).
 		return "", nil
@@ -86,20 +88,20 @@ func withoutZone(host string) string {
 	return host[:zone] + host[end:]
 }
 
-func (w *headWriter) requestLine(r *Request, host string) error {
+func (w *headWriter) requestLine(r *wire.Request, host string) error {
 	method := r.Method
 	if method == "" {
 		method = http.MethodGet
 	}
 	if !httpguts.ValidHeaderFieldName(method) { // both are tokens
-		return &RequestError{errors.New("invalid method")}
+		return &wire.RequestError{Err: errors.New("invalid method")}
 	}
 	if r.URL == nil {
-		return &RequestError{errors.New("nil Request.URL")}
+		return &wire.RequestError{Err: errors.New("nil wire.Request.URL")}
 	}
 	target := requestTarget(r, host)
 	if hasControl(target) {
-		return &RequestError{errors.New("can't write control character in Request.URL")}
+		return &wire.RequestError{Err: errors.New("can't write control character in wire.Request.URL")}
 	}
 	w.buf = append(w.buf, method...)
 	w.buf = append(w.buf, ' ')
@@ -110,7 +112,7 @@ func (w *headWriter) requestLine(r *Request, host string) error {
 
 // requestTarget returns the target in the form that the request needs (RFC 9112
 // section 3.2): origin, absolute or authority.
-func requestTarget(r *Request, host string) string {
+func requestTarget(r *wire.Request, host string) string {
 	u := r.URL
 	switch {
 	case r.Proxied && u.Scheme != "" && u.Opaque == "":
@@ -149,7 +151,7 @@ func (w *headWriter) userAgent(h http.Header) {
 }
 
 // connection writes the fields that delimit the message and the connection's use.
-func (w *headWriter) connection(r *Request, f framing) error {
+func (w *headWriter) connection(r *wire.Request, f framing) error {
 	if (r.Close || r.Request.Close) && !httpguts.HeaderValuesContainsToken(r.Header["Connection"], "close") {
 		w.field("Connection", "close")
 	}
@@ -165,7 +167,7 @@ func (w *headWriter) connection(r *Request, f framing) error {
 	return nil
 }
 
-func (w *headWriter) announceTrailer(r *Request) error {
+func (w *headWriter) announceTrailer(r *wire.Request) error {
 	keys, err := trailerKeys(r)
 	if err != nil || len(keys) == 0 {
 		return err

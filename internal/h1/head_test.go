@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/connwise/internal/wire"
 )
 
 // theirs is what net/http writes for the request.
@@ -27,7 +29,7 @@ func theirs(t *testing.T, r *http.Request, proxied bool) (string, error) {
 	return head + "\r\n\r\n", err
 }
 
-func ours(r Request) (string, error) {
+func ours(r wire.Request) (string, error) {
 	f, err := frame(&r)
 	if err != nil {
 		return "", err
@@ -135,8 +137,8 @@ func TestHeadIsWhatNetHTTPWrites(t *testing.T) {
 				want, wantErr := theirs(t, r, proxied)
 				r = request(t, "GET", nil)
 				change(t, r)
-				got, err := ours(Request{Request: r, Proxied: proxied})
-				var invalid *RequestError
+				got, err := ours(wire.Request{Request: r, Proxied: proxied})
+				var invalid *wire.RequestError
 				if (err != nil) != (wantErr != nil) || err != nil && !errors.As(err, &invalid) {
 					t.Fatalf("error %v, want %v", err, wantErr)
 				}
@@ -149,7 +151,7 @@ func TestHeadIsWhatNetHTTPWrites(t *testing.T) {
 }
 
 func TestHeadHasWhatTheCallerAdds(t *testing.T) {
-	r := Request{Request: request(t, "GET", nil), Proxied: true, Gzip: true, Close: true,
+	r := wire.Request{Request: request(t, "GET", nil), Proxied: true, Gzip: true, Close: true,
 		Extra: http.Header{"Proxy-Authorization": {"Basic x"}}}
 	want := "GET http://example.com/p HTTP/1.1\r\nHost: example.com\r\nUser-Agent: Go-http-client/1.1\r\n" +
 		"Connection: close\r\nAccept-Encoding: gzip\r\nProxy-Authorization: Basic x\r\n\r\n"
@@ -161,7 +163,7 @@ func TestHeadHasWhatTheCallerAdds(t *testing.T) {
 func TestHeadHasNoSecondSpellingOfFraming(t *testing.T) {
 	r := request(t, "POST", strings.NewReader("abc"))
 	r.Header = http.Header{"content-length": {"0"}, "TRANSFER-ENCODING": {"chunked"}, "host": {"evil"}, "user-agent": {"x"}}
-	got, err := ours(Request{Request: r, Small: []byte("abc")})
+	got, err := ours(wire.Request{Request: r, Small: []byte("abc")})
 	want := "POST /p HTTP/1.1\r\nHost: example.com\r\nUser-Agent: Go-http-client/1.1\r\nContent-Length: 3\r\n\r\n"
 	if got != want || err != nil {
 		t.Errorf("got %q, %v\nwant %q", got, err, want)
@@ -171,9 +173,9 @@ func TestHeadHasNoSecondSpellingOfFraming(t *testing.T) {
 func TestBodyThatWouldBeTheNextRequestIsRefused(t *testing.T) {
 	r := request(t, "POST", io.NopCloser(strings.NewReader("GET / HTTP/1.1\r\n\r\n")))
 	r.TransferEncoding = []string{"identity"}
-	var invalid *RequestError
-	if _, err := ours(Request{Request: r}); !errors.As(err, &invalid) {
-		t.Errorf("err = %v, want a RequestError", err)
+	var invalid *wire.RequestError
+	if _, err := ours(wire.Request{Request: r}); !errors.As(err, &invalid) {
+		t.Errorf("err = %v, want a wire.RequestError", err)
 	}
 }
 
@@ -181,9 +183,9 @@ func TestInvalidMethodIsRefused(t *testing.T) {
 	for _, m := range []string{"GET /x HTTP/1.1\r\nA:", "A B", "Ä"} {
 		r := request(t, "GET", nil)
 		r.Method = m
-		var invalid *RequestError
-		if _, err := ours(Request{Request: r}); !errors.As(err, &invalid) {
-			t.Errorf("method %q: err = %v, want a RequestError", m, err)
+		var invalid *wire.RequestError
+		if _, err := ours(wire.Request{Request: r}); !errors.As(err, &invalid) {
+			t.Errorf("method %q: err = %v, want a wire.RequestError", m, err)
 		}
 	}
 }
@@ -193,7 +195,7 @@ func TestTraceSeesTheFieldsInOrder(t *testing.T) {
 	trace := &httptrace.ClientTrace{WroteHeaderField: func(k string, v []string) {
 		got = append(got, k+"="+strings.Join(v, "|"))
 	}}
-	r := Request{Request: request(t, "POST", io.NopCloser(strings.NewReader("abc"))), Gzip: true, Close: true}
+	r := wire.Request{Request: request(t, "POST", io.NopCloser(strings.NewReader("abc"))), Gzip: true, Close: true}
 	r.Header = http.Header{"B": {"1", "2\n"}, "A": {"x"}}
 	r.Trailer = http.Header{"X-T": nil}
 	f, err := frame(&r)

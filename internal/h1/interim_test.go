@@ -7,9 +7,11 @@ import (
 	"net/textproto"
 	"strings"
 	"testing"
+
+	"example.com/connwise/internal/wire"
 )
 
-func traced(req Request, trace *httptrace.ClientTrace) Request {
+func traced(req wire.Request, trace *httptrace.ClientTrace) wire.Request {
 	req.Request = req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
 	return req
 }
@@ -23,7 +25,7 @@ func TestInterimAnswersAreSkippedAndDelivered(t *testing.T) {
 	r.says(hint + "HTTP/1.1 102 Processing\r\n\r\n" + ok5)
 	a.answer(200)
 	a.reads("hello")
-	a.wantEnd(EndKept)
+	a.wantEnd(wire.EndKept)
 
 	var got []string
 	a = r.start(traced(get(t), &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
@@ -45,7 +47,7 @@ func TestHookEndsTheExchange(t *testing.T) {
 	r.hearsHead()
 	r.says(hint + ok5)
 	err := a.fails()
-	var hook *HookError
+	var hook *wire.HookError
 	if !errors.As(err, &hook) || !errors.Is(err, errOwn) {
 		t.Errorf("err = %v", err)
 	}
@@ -63,7 +65,7 @@ func TestHeaderLimit(t *testing.T) {
 	r.hearsHead()
 	r.says(fill(limit))
 	a.answer(200)
-	a.wantEnd(EndKept)
+	a.wantEnd(wire.EndKept)
 
 	for _, answer := range []string{fill(limit + 1), strings.Repeat("x", 2*limit), strings.Repeat(hint, 50) + fill(100)} {
 		r := newRig(t, Options{MaxHeaderBytes: limit})
@@ -71,7 +73,7 @@ func TestHeaderLimit(t *testing.T) {
 		r.hearsHead()
 		r.says(answer)
 		err := a.fails()
-		var over *HeaderLimitError
+		var over *wire.HeaderLimitError
 		if !errors.As(err, &over) || !strings.Contains(err.Error(), "server response headers exceeded 1000 bytes") {
 			t.Errorf("err = %v", err)
 		}
@@ -87,7 +89,7 @@ func TestBodyIsNotUnderTheHeaderLimit(t *testing.T) {
 	r.says("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n" + body)
 	a.answer(200)
 	a.reads(body)
-	a.wantEnd(EndKept)
+	a.wantEnd(wire.EndKept)
 }
 
 func TestDeliveredInterimAnswersAreNotUnderTheLimit(t *testing.T) {
@@ -114,7 +116,7 @@ func TestFloodOfInterimAnswersEnds(t *testing.T) {
 	a = r.start(get(t))
 	r.hearsHead()
 	r.says(flood + "HTTP/1.1 102 P\r\n\r\n")
-	var over *InterimLimitError
+	var over *wire.InterimLimitError
 	if err := a.fails(); !errors.As(err, &over) {
 		t.Errorf("err = %v", err)
 	}

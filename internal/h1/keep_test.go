@@ -6,38 +6,40 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"example.com/connwise/internal/wire"
 )
 
 // keepCases says for answers to a GET which leave the connection usable.
 var keepCases = []struct {
 	name, answer, body string
 	status             int
-	end                End
+	end                wire.End
 }{
-	{"1.1", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab", "ab", 200, EndKept},
-	{"chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", "ab", 200, EndKept},
-	{"no body", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "", 200, EndKept},
-	{"204", "HTTP/1.1 204 No Content\r\n\r\n", "", 204, EndKept},
-	{"304 with a length", "HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n", "", 304, EndKept},
-	{"204 with chunked", "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", "", 204, EndKept},
-	{"close", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nab", "ab", 200, EndNotKept},
-	{"Close", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: CLOSE\r\n\r\nab", "ab", 200, EndNotKept},
-	{"close in a list", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: foo, close\r\n\r\nab", "ab", 200, EndNotKept},
-	{"close in a second line", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: foo\r\nconnection: close , bar\r\n\r\nab", "ab", 200, EndNotKept},
-	{"close without a body", "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n", "", 204, EndNotKept},
-	{"1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nab", "ab", 200, EndNotKept},
-	{"1.0 keep-alive", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: Keep-Alive\r\n\r\nab", "ab", 200, EndKept},
-	{"1.0 keep-alive and close", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive, close\r\n\r\nab", "ab", 200, EndNotKept},
-	{"1.2", "HTTP/1.2 200 OK\r\nContent-Length: 2\r\n\r\nab", "ab", 200, EndKept},
-	{"2.0", "HTTP/2.0 200 OK\r\nContent-Length: 2\r\n\r\nab", "ab", 200, EndNotKept},
-	{"status 099", "HTTP/1.1 099 Odd\r\nContent-Length: 2\r\n\r\nab", "ab", 99, EndNotKept},
-	{"101 unasked", "HTTP/1.1 101 Switching Protocols\r\n\r\n", "", 101, EndNotKept},
-	{"surplus", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabc", "ab", 200, EndSurplus},
-	{"surplus answer", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabHTTP/1.1 200 OK\r\n\r\n", "ab", 200, EndSurplus},
-	{"surplus without a body", "HTTP/1.1 204 No Content\r\n\r\n\n", "", 204, EndSurplus},
-	{"surplus chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n0\r\n", "", 200, EndSurplus},
-	{"length and chunked", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", "ab", 200, EndKept},
-	{"bare LF", "HTTP/1.1 200 OK\nContent-Length: 2\n\nab", "ab", 200, EndKept},
+	{"1.1", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab", "ab", 200, wire.EndKept},
+	{"chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", "ab", 200, wire.EndKept},
+	{"no body", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "", 200, wire.EndKept},
+	{"204", "HTTP/1.1 204 No Content\r\n\r\n", "", 204, wire.EndKept},
+	{"304 with a length", "HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n", "", 304, wire.EndKept},
+	{"204 with chunked", "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", "", 204, wire.EndKept},
+	{"close", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nab", "ab", 200, wire.EndNotKept},
+	{"Close", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: CLOSE\r\n\r\nab", "ab", 200, wire.EndNotKept},
+	{"close in a list", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: foo, close\r\n\r\nab", "ab", 200, wire.EndNotKept},
+	{"close in a second line", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: foo\r\nconnection: close , bar\r\n\r\nab", "ab", 200, wire.EndNotKept},
+	{"close without a body", "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n", "", 204, wire.EndNotKept},
+	{"1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nab", "ab", 200, wire.EndNotKept},
+	{"1.0 keep-alive", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: Keep-Alive\r\n\r\nab", "ab", 200, wire.EndKept},
+	{"1.0 keep-alive and close", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive, close\r\n\r\nab", "ab", 200, wire.EndNotKept},
+	{"1.2", "HTTP/1.2 200 OK\r\nContent-Length: 2\r\n\r\nab", "ab", 200, wire.EndKept},
+	{"2.0", "HTTP/2.0 200 OK\r\nContent-Length: 2\r\n\r\nab", "ab", 200, wire.EndNotKept},
+	{"status 099", "HTTP/1.1 099 Odd\r\nContent-Length: 2\r\n\r\nab", "ab", 99, wire.EndNotKept},
+	{"101 unasked", "HTTP/1.1 101 Switching Protocols\r\n\r\n", "", 101, wire.EndNotKept},
+	{"surplus", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabc", "ab", 200, wire.EndSurplus},
+	{"surplus answer", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabHTTP/1.1 200 OK\r\n\r\n", "ab", 200, wire.EndSurplus},
+	{"surplus without a body", "HTTP/1.1 204 No Content\r\n\r\n\n", "", 204, wire.EndSurplus},
+	{"surplus chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n0\r\n", "", 200, wire.EndSurplus},
+	{"length and chunked", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", "ab", 200, wire.EndKept},
+	{"bare LF", "HTTP/1.1 200 OK\nContent-Length: 2\n\nab", "ab", 200, wire.EndKept},
 }
 
 func TestWhatKeepsAConnection(t *testing.T) {
@@ -53,7 +55,7 @@ func TestWhatKeepsAConnection(t *testing.T) {
 			}
 			a.reads(tt.body)
 			a.wantEnd(tt.end)
-			if tt.end == EndKept {
+			if tt.end == wire.EndKept {
 				r.serves()
 			} else {
 				r.wantClosed()
@@ -65,22 +67,22 @@ func TestWhatKeepsAConnection(t *testing.T) {
 func TestHeadAnswerHasNoBody(t *testing.T) {
 	for _, answer := range []string{"Content-Length: 500\r\n", "Transfer-Encoding: chunked\r\n", ""} {
 		r := newRig(t, Options{})
-		a := r.start(Request{Request: request(t, "HEAD", nil), Gzip: true})
+		a := r.start(wire.Request{Request: request(t, "HEAD", nil), Gzip: true})
 		r.hearsHead()
 		r.says("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n" + answer + "\r\n")
 		if a.answer(200).Body != http.NoBody {
 			t.Errorf("Body is %T", a.resp.Body)
 		}
-		a.wantEnd(EndKept)
+		a.wantEnd(wire.EndKept)
 	}
 }
 
 func TestRequestThatSaysClose(t *testing.T) {
-	for name, change := range map[string]func(*Request){
-		"Request.Close":   func(r *Request) { r.Close = true },
-		"http.Close":      func(r *Request) { r.Request.Close = true },
-		"field":           func(r *Request) { r.Header.Set("Connection", "close") },
-		"field in a list": func(r *Request) { r.Header["Connection"] = []string{"foo", "bar, Close"} },
+	for name, change := range map[string]func(*wire.Request){
+		"Request.Close":   func(r *wire.Request) { r.Close = true },
+		"http.Close":      func(r *wire.Request) { r.Request.Close = true },
+		"field":           func(r *wire.Request) { r.Header.Set("Connection", "close") },
+		"field in a list": func(r *wire.Request) { r.Header["Connection"] = []string{"foo", "bar, Close"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, Options{})
@@ -93,7 +95,7 @@ func TestRequestThatSaysClose(t *testing.T) {
 			r.says(ok5)
 			a.answer(200)
 			a.reads("hello")
-			a.wantEnd(EndNotKept)
+			a.wantEnd(wire.EndNotKept)
 			r.wantClosed()
 		})
 	}
@@ -107,7 +109,7 @@ func TestBodyDelimitedByTheEnd(t *testing.T) {
 	r.peer.Close()
 	a.answer(200)
 	a.reads("until the end")
-	a.wantEnd(EndNotKept)
+	a.wantEnd(wire.EndNotKept)
 	r.wantClosed()
 }
 
@@ -132,7 +134,7 @@ func TestPeerThatClosedWithItsAnswerIsNotKept(t *testing.T) {
 		r.says(answer)
 		a.answer(200)
 		io.Copy(io.Discard, a.resp.Body)
-		a.wantEnd(EndNotKept)
+		a.wantEnd(wire.EndNotKept)
 		r.wantClosed()
 	}
 }

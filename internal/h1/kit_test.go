@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/connwise/internal/fakenet"
+	"example.com/connwise/internal/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -46,12 +47,12 @@ type attempt struct {
 	ret  chan struct{} // closed when Start has returned
 	resp *http.Response
 	err  error
-	ends chan End
+	ends chan wire.End
 	told atomic.Int32
 }
 
-func (a *attempt) ExchangeDone(reusable bool, why End) {
-	if reusable != (why == EndKept) {
+func (a *attempt) ExchangeDone(reusable bool, why wire.End) {
+	if reusable != (why == wire.EndKept) {
 		a.t.Errorf("ExchangeDone(%v, %v)", reusable, why)
 	}
 	if a.nc != nil && !reusable {
@@ -68,8 +69,8 @@ func (a *attempt) ExchangeDone(reusable bool, why End) {
 }
 
 // start begins an exchange.
-func (r *rig) start(req Request) *attempt {
-	a := &attempt{t: r.t, nc: r.nc, ret: make(chan struct{}), ends: make(chan End, 8)}
+func (r *rig) start(req wire.Request) *attempt {
+	a := &attempt{t: r.t, nc: r.nc, ret: make(chan struct{}), ends: make(chan wire.End, 8)}
 	go func() {
 		defer close(a.ret)
 		a.resp, a.err = a.x.Start(r.c, req, a)
@@ -121,7 +122,7 @@ func (a *attempt) reads(want string) {
 }
 
 // wantEnd waits for the owner to be told.
-func (a *attempt) wantEnd(want End) {
+func (a *attempt) wantEnd(want wire.End) {
 	a.t.Helper()
 	if why := <-a.ends; why != want {
 		a.t.Fatalf("ended %v, want %v", why, want)
@@ -136,7 +137,7 @@ func (a *attempt) open() {
 	}
 }
 
-func (a *attempt) wantFacts(want Facts) {
+func (a *attempt) wantFacts(want wire.Facts) {
 	a.t.Helper()
 	if f := a.x.Facts(); f != want {
 		a.t.Errorf("facts\n got %+v\nwant %+v", f, want)
@@ -213,7 +214,7 @@ func (r *rig) serves() {
 	r.says("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nagain")
 	a.answer(200)
 	a.reads("again")
-	a.wantEnd(EndKept)
+	a.wantEnd(wire.EndKept)
 	if a.resp.Body.Close() != nil {
 		r.t.Error("Close failed")
 	}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"example.com/connwise/internal/wire"
 )
 
 func TestOddAnswersAreErrors(t *testing.T) {
@@ -19,11 +21,11 @@ func TestOddAnswersAreErrors(t *testing.T) {
 		a := r.start(get(t))
 		r.hearsHead()
 		r.says(answer)
-		var bad *AnswerError
+		var bad *wire.AnswerError
 		if err := a.fails(); !errors.As(err, &bad) {
-			t.Errorf("%q: err = %v, want an AnswerError", answer, err)
+			t.Errorf("%q: err = %v, want an wire.AnswerError", answer, err)
 		}
-		a.wantFacts(Facts{Sent: int64(len(getHead)), AllSent: true, Answered: true})
+		a.wantFacts(wire.Facts{Sent: int64(len(getHead)), AllSent: true, Answered: true})
 		r.wantClosed()
 	}
 }
@@ -50,7 +52,7 @@ func TestBrokenBodies(t *testing.T) {
 		if string(b) != wantBody || err == nil {
 			t.Errorf("%.60q: %q, %v", answer, b, err)
 		}
-		a.wantEnd(EndError)
+		a.wantEnd(wire.EndError)
 		if _, again := a.resp.Body.Read(make([]byte, 9)); again != err {
 			t.Errorf("%.60q: second Read %v, want %v", answer, again, err)
 		}

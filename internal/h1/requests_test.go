@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"example.com/connwise/internal/wire"
 )
 
 func request(t *testing.T, method string, body io.Reader) *http.Request {
@@ -16,18 +18,18 @@ func request(t *testing.T, method string, body io.Reader) *http.Request {
 	return req
 }
 
-func get(t *testing.T) Request { return Request{Request: request(t, "GET", nil)} }
+func get(t *testing.T) wire.Request { return wire.Request{Request: request(t, "GET", nil)} }
 
 // post has a body that is streamed in chunks.
-func post(t *testing.T, body io.Reader) Request {
+func post(t *testing.T, body io.Reader) wire.Request {
 	if rc, ok := body.(io.ReadCloser); ok {
-		return Request{Request: request(t, "POST", rc)}
+		return wire.Request{Request: request(t, "POST", rc)}
 	}
-	return Request{Request: request(t, "POST", io.NopCloser(body))}
+	return wire.Request{Request: request(t, "POST", io.NopCloser(body))}
 }
 
-func small(t *testing.T, body string) Request {
-	return Request{Request: request(t, "POST", strings.NewReader(body)), Small: []byte(body)}
+func small(t *testing.T, body string) wire.Request {
+	return wire.Request{Request: request(t, "POST", strings.NewReader(body)), Small: []byte(body)}
 }
 
 // A probe body counts what is done to it. It has no lock: the race detector sees when

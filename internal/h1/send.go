@@ -5,6 +5,8 @@ import (
 	"net/http/httptrace"
 	"strconv"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 const (
@@ -93,7 +95,7 @@ func (x *Exchange) write(p []byte) error {
 		if stall > 0 {
 			piece = p[:min(len(p), stallPiece)]
 			x.mu.Lock()
-			x.timeoutLocked(&x.wstall, stall, WhatWriteStall)
+			x.timeoutLocked(&x.wstall, stall, wire.WhatWriteStall)
 			x.mu.Unlock()
 		}
 		n, err := x.c.nc.Write(piece)
@@ -124,7 +126,7 @@ func (x *Exchange) writeFailed(err error) error {
 		return err
 	}
 	if !x.ended && !x.headDone {
-		x.setLocked(&x.head, answerWait, EndError, err)
+		x.setLocked(&x.head, answerWait, wire.EndError, err)
 	}
 	return nil
 }
@@ -134,7 +136,7 @@ func (x *Exchange) requestSent() {
 	x.mu.Lock()
 	x.facts.AllSent, x.writeEnd = true, true
 	if d := x.c.opt.HeaderTimeout; d > 0 && !x.headDone && !x.ended {
-		x.timeoutLocked(&x.head, d, WhatHeader)
+		x.timeoutLocked(&x.head, d, wire.WhatHeader)
 	}
 	x.mu.Unlock()
 }
@@ -170,7 +172,7 @@ func appendChunk(b, p []byte) []byte {
 }
 
 // appendLastChunk appends the end of a chunked body with r's trailer section.
-func appendLastChunk(b []byte, r *Request) []byte {
+func appendLastChunk(b []byte, r *wire.Request) []byte {
 	w := headWriter{buf: append(b, "0\r\n"...)}
 	w.fields(r.Trailer)
 	return append(w.buf, "\r\n"...)

@@ -1,36 +1,13 @@
 package h1
 
+import "example.com/connwise/internal/wire"
+
 // An Owner is told of the end of an exchange whose Start has returned an answer:
 // once, outside all locks, from whichever goroutine ended it.
 type Owner interface {
 	// ExchangeDone says whether another request may be sent on the connection. If not,
 	// the connection is closed already, and why tells the reason. It must not block.
-	ExchangeDone(reusable bool, why End)
-}
-
-// An End says how an exchange ended.
-type End uint8
-
-const (
-	EndKept      End = iota // both sides are through; the connection may be used again
-	EndNotKept              // a side said close, HTTP/1.0, or the connection's end delimits the answer
-	EndUnread               // the body was closed with too much of it unread
-	EndUpload               // the answer was over before the upload was
-	EndSurplus              // bytes that nobody asked for came behind the answer
-	EndCancelled            // the request's context ended, or its Cancel channel was closed
-	EndTimeout              // one of Options' limits
-	EndError                // the connection, the peer or the caller's body failed
-	EndUpgraded             // the caller closed a connection that had switched protocols
-)
-
-var endNames = [...]string{"kept", "not kept", "unread", "upload", "surplus", "cancelled", "timeout", "error", "upgraded"}
-
-// String returns the end's name in lower case.
-func (e End) String() string {
-	if int(e) < len(endNames) {
-		return endNames[e]
-	}
-	return "unknown end"
+	ExchangeDone(reusable bool, why wire.End)
 }
 
 // A state is how far an exchange has come. It has two halves, the request's and the
@@ -41,7 +18,7 @@ type state struct {
 	readEnd  bool // the answer is over
 	writeEnd bool // nothing more of the request will be written
 	ended    bool // the outcome is settled: why, and err if it failed
-	why      End
+	why      wire.End
 	err      error
 
 	headDone bool  // the answer's head is there
@@ -51,16 +28,16 @@ type state struct {
 }
 
 // verdict says how an exchange ends whose answer is over.
-func (s *state) verdict() End {
+func (s *state) verdict() wire.End {
 	switch {
 	case s.surplus:
-		return EndSurplus
+		return wire.EndSurplus
 	case !s.keep:
-		return EndNotKept
+		return wire.EndNotKept
 	case s.writeErr != nil:
-		return EndUpload
+		return wire.EndUpload
 	}
-	return EndKept
+	return wire.EndKept
 }
 
 // settle ends the exchange if nothing is left to do, or to gain: an answer behind
@@ -68,14 +45,14 @@ func (s *state) verdict() End {
 func (x *Exchange) settle() {
 	x.mu.Lock()
 	why := x.verdict()
-	if x.ended || !x.opened || !x.readEnd || !x.writeEnd && why == EndKept {
+	if x.ended || !x.opened || !x.readEnd || !x.writeEnd && why == wire.EndKept {
 		x.mu.Unlock()
 		return
 	}
 	x.ended, x.why = true, why
 	uploading := !x.writeEnd
 	x.mu.Unlock()
-	if why != EndKept {
+	if why != wire.EndKept {
 		x.closeConn(why)
 	}
 	x.conclude(why)
@@ -86,7 +63,7 @@ func (x *Exchange) settle() {
 
 // fail records why the exchange failed and closes the connection. The first failure
 // counts; after the end of the exchange there is none. It reports whether it counted.
-func (x *Exchange) fail(why End, err error) bool {
+func (x *Exchange) fail(why wire.End, err error) bool {
 	x.mu.Lock()
 	if x.ended {
 		x.mu.Unlock()
@@ -107,7 +84,7 @@ func (x *Exchange) fail(why End, err error) bool {
 
 // failNow is fail for goroutines that are neither Start's nor the upload's: it also
 // takes back what the exchange holds. While Start runs, that is Start's to do.
-func (x *Exchange) failNow(why End, err error) {
+func (x *Exchange) failNow(why wire.End, err error) {
 	if !x.fail(why, err) {
 		return
 	}
@@ -120,8 +97,8 @@ func (x *Exchange) failNow(why End, err error) {
 }
 
 // closeConn closes the connection, with a word of farewell where nothing went wrong.
-func (x *Exchange) closeConn(why End) {
-	if why == EndNotKept || why == EndUpgraded {
+func (x *Exchange) closeConn(why wire.End) {
+	if why == wire.EndNotKept || why == wire.EndUpgraded {
 		x.c.finish()
 	} else {
 		x.c.kill()
@@ -129,10 +106,10 @@ func (x *Exchange) closeConn(why End) {
 }
 
 // conclude lets go of the connection and tells the owner.
-func (x *Exchange) conclude(why End) {
+func (x *Exchange) conclude(why wire.End) {
 	x.unwatch()
 	x.c.end()
-	x.owner.ExchangeDone(why == EndKept, why)
+	x.owner.ExchangeDone(why == wire.EndKept, why)
 }
 
 // reclaim takes back what a failed exchange holds. A Read under way does it itself.

@@ -9,11 +9,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 func wantTimeout(t *testing.T, err error, what string, after time.Duration) {
 	t.Helper()
-	var limit *TimeoutError
+	var limit *wire.TimeoutError
 	if !errors.As(err, &limit) || limit.What != what || limit.After != after {
 		t.Fatalf("err = %v, want a %s of %v", err, what, after)
 	}
@@ -38,7 +40,7 @@ func TestHeaderTimeout(t *testing.T) {
 				r.says(hint + "HTTP/1.1 200 OK\r\n") // interim answers don't reset it
 				err := a.fails()
 				elapsed(t, start, time.Second)
-				wantTimeout(t, err, WhatHeader, time.Second)
+				wantTimeout(t, err, wire.WhatHeader, time.Second)
 				if !strings.Contains(err.Error(), "timeout awaiting response headers") {
 					t.Errorf("text %q", err)
 				}
@@ -66,7 +68,7 @@ func TestHeaderTimeoutEndsWithTheHead(t *testing.T) {
 		time.Sleep(time.Hour)
 		r.says("hello")
 		a.reads("hello")
-		a.wantEnd(EndKept)
+		a.wantEnd(wire.EndKept)
 	})
 }
 
@@ -80,9 +82,9 @@ func TestWriteStall(t *testing.T) {
 				req, b := tt.req(t)
 				start := time.Now()
 				a := r.start(req)
-				wantTimeout(t, a.fails(), WhatWriteStall, time.Second)
+				wantTimeout(t, a.fails(), wire.WhatWriteStall, time.Second)
 				elapsed(t, start, time.Second)
-				a.wantFacts(Facts{Sent: int64(took), BodyTouched: b != nil && took >= len(postHead)})
+				a.wantFacts(wire.Facts{Sent: int64(took), BodyTouched: b != nil && took >= len(postHead)})
 				if b != nil {
 					b.wantClosed()
 				}
@@ -110,7 +112,7 @@ func TestSlowWriteIsNoStall(t *testing.T) {
 		}
 		r.says(ok0)
 		a.answer(200)
-		a.wantEnd(EndKept)
+		a.wantEnd(wire.EndKept)
 		if f := a.x.Facts(); f.Sent != int64(len(head)+len(text)) {
 			t.Errorf("facts %+v", f)
 		}
@@ -137,8 +139,8 @@ func TestReadStall(t *testing.T) {
 		start := time.Now()
 		_, err := a.resp.Body.Read(p)
 		elapsed(t, start, time.Second)
-		wantTimeout(t, err, WhatReadStall, time.Second)
-		a.wantEnd(EndTimeout)
+		wantTimeout(t, err, wire.WhatReadStall, time.Second)
+		a.wantEnd(wire.EndTimeout)
 		if _, again := a.resp.Body.Read(p); again != err {
 			t.Errorf("second Read: %v", again)
 		}
@@ -157,11 +159,11 @@ func TestLateAlarm(t *testing.T) {
 		a.answer(200)
 		x := &a.x
 		x.mu.Lock()
-		x.timeoutLocked(&x.rstall, time.Second, WhatReadStall)
+		x.timeoutLocked(&x.rstall, time.Second, wire.WhatReadStall)
 		x.mu.Unlock()
 		time.Sleep(time.Second / 2)
 		x.mu.Lock()
-		x.timeoutLocked(&x.rstall, time.Second, WhatReadStall)
+		x.timeoutLocked(&x.rstall, time.Second, wire.WhatReadStall)
 		x.mu.Unlock()
 		time.Sleep(time.Second / 2)
 		x.ring(&x.rstall) // the first setting's
@@ -170,6 +172,6 @@ func TestLateAlarm(t *testing.T) {
 		x.ring(&x.rstall) // the second's
 		a.open()
 		a.reads("hello")
-		a.wantEnd(EndKept)
+		a.wantEnd(wire.EndKept)
 	})
 }

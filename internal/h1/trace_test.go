@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 // A journal notes which hooks were called.
@@ -59,7 +61,7 @@ func TestHooksInOrder(t *testing.T) {
 			r.says(hint + ok5)
 			a.answer(200)
 			a.reads("hello")
-			a.wantEnd(EndKept)
+			a.wantEnd(wire.EndKept)
 			j.want(t, "first", "1xx 103")
 		}
 		for name, req := range expecting(t) {
@@ -74,7 +76,7 @@ func TestHooksInOrder(t *testing.T) {
 			r.says(ok5)
 			a.answer(200)
 			a.reads("hello")
-			a.wantEnd(EndKept)
+			a.wantEnd(wire.EndKept)
 			j.want(t)
 		}
 	})

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+
+	"example.com/connwise/internal/wire"
 )
 
 // A tunnel is the body of an answer that switched protocols: the connection itself,
@@ -70,7 +72,7 @@ func (t tunnel) CloseWrite() error {
 
 // Close closes the connection and ends the exchange. It returns nil.
 func (t tunnel) Close() error {
-	t.x.fail(EndUpgraded, http.ErrBodyReadAfterClose)
+	t.x.fail(wire.EndUpgraded, http.ErrBodyReadAfterClose)
 	t.x.reclaim()
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"testing"
 	"testing/synctest"
+
+	"example.com/connwise/internal/wire"
 )
 
 const switching = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n"
@@ -42,7 +44,7 @@ func TestSwitchOfProtocols(t *testing.T) {
 		r.hearsEnd()
 		a.open()
 		rw.Close()
-		a.wantEnd(EndUpgraded)
+		a.wantEnd(wire.EndUpgraded)
 		r.wantClosed()
 		rw.Close()
 		if _, err := rw.Read(p); err != http.ErrBodyReadAfterClose {
@@ -57,12 +59,12 @@ func TestSwitchOfProtocols(t *testing.T) {
 func TestCancelClosesATunnel(t *testing.T) {
 	r := newRig(t, Options{})
 	ctx, cancel := context.WithCancelCause(t.Context())
-	a := r.start(Request{Request: request(t, "GET", nil).WithContext(ctx)})
+	a := r.start(wire.Request{Request: request(t, "GET", nil).WithContext(ctx)})
 	r.hearsHead()
 	r.says(switching)
 	a.answer(101)
 	cancel(errOwn)
-	a.wantEnd(EndCancelled)
+	a.wantEnd(wire.EndCancelled)
 	if _, err := a.resp.Body.Read(make([]byte, 1)); !errors.Is(err, errOwn) {
 		t.Errorf("Read: %v", err)
 	}
@@ -80,7 +82,7 @@ func TestTunnelWithoutCloseWrite(t *testing.T) {
 		t.Errorf("CloseWrite: %v", err)
 	}
 	a.resp.Body.Close()
-	a.wantEnd(EndUpgraded)
+	a.wantEnd(wire.EndUpgraded)
 }
 
 // TestTunnelWritesAfterTheBody: a body that is still on its way goes first.
@@ -102,6 +104,6 @@ func TestTunnelWritesAfterTheBody(t *testing.T) {
 			t.Error(err)
 		}
 		rw.Close()
-		a.wantEnd(EndUpgraded)
+		a.wantEnd(wire.EndUpgraded)
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 // probeWait bounds the look whether a body of unknown length is empty.
@@ -218,7 +220,7 @@ func (u *upload) consent() error {
 
 // report tells the exchange how the upload ended.
 func (u *upload) report(err error) {
-	var body *BodyError
+	var body *wire.BodyError
 	switch {
 	case err == nil, err == errNoBody:
 		return
@@ -228,7 +230,7 @@ func (u *upload) report(err error) {
 		u.x.settle()
 		return
 	case errors.As(err, &body):
-		u.x.fail(EndError, err)
+		u.x.fail(wire.EndError, err)
 	case err == errStopped:
 		err = cmp.Or(u.x.failure(), err)
 	}

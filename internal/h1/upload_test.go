@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 // pieces is a reader that returns one piece at a time; an empty one is a Read of 0
@@ -39,7 +41,7 @@ func TestEachReadIsAChunk(t *testing.T) {
 		r.says(ok5)
 		a.answer(200)
 		a.reads("hello")
-		a.wantEnd(EndKept)
+		a.wantEnd(wire.EndKept)
 		b.wantClosed()
 		if f := a.x.Facts(); !f.AllSent || !f.BodyTouched || f.BodyBusy {
 			t.Errorf("facts %+v", f)
@@ -63,11 +65,11 @@ func TestHeadGoesOutBeforeTheBodyIsRead(t *testing.T) {
 	a.open()
 	pw.Close()
 	r.hears("0\r\n\r\n")
-	a.wantEnd(EndKept)
+	a.wantEnd(wire.EndKept)
 	r.serves()
 }
 
-func sizedPost(t *testing.T, n int64, b io.Reader) Request {
+func sizedPost(t *testing.T, n int64, b io.Reader) wire.Request {
 	req := post(t, b)
 	req.ContentLength = n
 	return req
@@ -85,7 +87,7 @@ func TestSizedBody(t *testing.T) {
 		r.hears("abcde")
 		r.says(ok0)
 		a.answer(200)
-		a.wantEnd(EndKept)
+		a.wantEnd(wire.EndKept)
 		a.x.Close()
 		<-a.x.up.done
 		b.wantClosed()
@@ -107,7 +109,7 @@ func TestRequestTrailers(t *testing.T) {
 	r.hears(strings.Replace(postHead, "\r\n\r\n", "\r\nTrailer: X-Sum\r\n\r\n", 1) + "0\r\nX-Sum: 42\r\n\r\n")
 	r.says(ok0)
 	a.answer(200)
-	a.wantEnd(EndKept)
+	a.wantEnd(wire.EndKept)
 }
 
 type readerFunc func([]byte) (int, error)
@@ -116,7 +118,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func TestLargeBodies(t *testing.T) {
 	big := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // 1 MiB
-	for name, req := range map[string]Request{
+	for name, req := range map[string]wire.Request{
 		"sized":         sizedPost(t, int64(len(big)), bytes.NewReader(big)),
 		"in memory":     {Request: request(t, "POST", bytes.NewReader(big)), Small: big},
 		"with stalls":   sizedPost(t, int64(len(big)), bytes.NewReader(big)),
@@ -136,7 +138,7 @@ func TestLargeBodies(t *testing.T) {
 			r.hears(string(big))
 			r.says(ok0)
 			a.answer(200)
-			a.wantEnd(EndKept)
+			a.wantEnd(wire.EndKept)
 			if f := a.x.Facts(); f.Sent != int64(len(head)+len(big)) || f.BodyTouched != (name != "in memory") {
 				t.Errorf("facts %+v", f)
 			}
@@ -149,26 +151,26 @@ func TestProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Options{})
 		b := newBody(t, "")
-		req := Request{Request: request(t, "GET", b)}
+		req := wire.Request{Request: request(t, "GET", b)}
 		a := r.start(req)
 		r.hears(getHead) // an empty body isn't sent
 		b.wantClosed()
 		r.says(ok5)
 		a.answer(200)
 		a.reads("hello")
-		a.wantEnd(EndKept)
+		a.wantEnd(wire.EndKept)
 
 		b = newBody(t, "query")
-		a = r.start(Request{Request: request(t, "DELETE", b)})
+		a = r.start(wire.Request{Request: request(t, "DELETE", b)})
 		r.hears(strings.Replace(postHead, "POST", "DELETE", 1) + chunkOf("query") + "0\r\n\r\n")
 		r.says(ok0)
 		a.answer(200)
-		a.wantEnd(EndKept)
+		a.wantEnd(wire.EndKept)
 		b.wantClosed()
 
 		pr, pw := io.Pipe()
 		start := time.Now()
-		a = r.start(Request{Request: request(t, "GET", pr)})
+		a = r.start(wire.Request{Request: request(t, "GET", pr)})
 		r.hears(strings.Replace(postHead, "POST", "GET", 1))
 		elapsed(t, start, probeWait)
 		pw.Write([]byte("late"))
@@ -176,16 +178,16 @@ func TestProbe(t *testing.T) {
 		r.hears(chunkOf("late") + "0\r\n\r\n")
 		r.says(ok0)
 		a.answer(200)
-		a.wantEnd(EndKept)
+		a.wantEnd(wire.EndKept)
 	})
 }
 
 func TestProbeThatFails(t *testing.T) {
 	r := newRig(t, Options{})
 	b := &failing{body{t: t, r: strings.NewReader("")}, func() (int, error) { return 0, errOwn }}
-	a := r.start(Request{Request: request(t, "GET", b)})
+	a := r.start(wire.Request{Request: request(t, "GET", b)})
 	a.failsWith(errOwn)
-	a.wantFacts(Facts{BodyTouched: true})
+	a.wantFacts(wire.Facts{BodyTouched: true})
 	r.hearsEnd()
 	b.wantClosed()
 }
@@ -195,7 +197,7 @@ func TestConnectStreamsBothWays(t *testing.T) {
 	pr, pw := io.Pipe()
 	req := request(t, "CONNECT", pr)
 	req.URL.Path = ""
-	a := r.start(Request{Request: req})
+	a := r.start(wire.Request{Request: req})
 	r.hears("CONNECT example.com HTTP/1.1\r\nHost: example.com\r\nUser-Agent: Go-http-client/1.1\r\n\r\n")
 	r.says("HTTP/1.1 200 OK\r\n\r\n")
 	a.answer(200)
@@ -208,6 +210,6 @@ func TestConnectStreamsBothWays(t *testing.T) {
 	}
 	pw.Close()
 	a.resp.Body.Close()
-	a.wantEnd(EndNotKept)
+	a.wantEnd(wire.EndNotKept)
 	r.wantClosed()
 }

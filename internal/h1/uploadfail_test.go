@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"example.com/connwise/internal/wire"
 )
 
 func TestWrongLengths(t *testing.T) {
@@ -29,7 +31,7 @@ func TestWrongLengths(t *testing.T) {
 			a := r.start(sizedPost(t, tt.want, b))
 			r.hearsHead()
 			err := a.fails()
-			var bad *BodyError
+			var bad *wire.BodyError
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), tt.text) {
 				t.Errorf("err = %v, want %q", err, tt.text)
 			}
@@ -73,9 +75,9 @@ func TestBodyThatFails(t *testing.T) {
 				a := r.start(post(t, b))
 				r.hears(postHead)
 				err := a.fails()
-				var bad *BodyError
+				var bad *wire.BodyError
 				if !errors.As(err, &bad) {
-					t.Errorf("err = %v, want a BodyError", err)
+					t.Errorf("err = %v, want a wire.BodyError", err)
 				}
 				if (name == "error" || name == "panic") && !errors.Is(err, errOwn) {
 					t.Errorf("err = %v doesn't wrap the caller's", err)

@@ -3,13 +3,15 @@ package h1
 import (
 	"context"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 // watch ends the exchange with ctx, and with the request's deprecated Cancel channel,
 // which http.Client uses for its Timeout with round trippers that aren't its own.
 func (x *Exchange) watch(ctx context.Context) {
 	if ctx.Done() != nil {
-		x.unhook = context.AfterFunc(ctx, func() { x.failNow(EndCancelled, Ended(ctx)) })
+		x.unhook = context.AfterFunc(ctx, func() { x.failNow(wire.EndCancelled, wire.Ended(ctx)) })
 	}
 	if cancel := x.req.Cancel; cancel != nil {
 		gone := make(chan struct{})
@@ -17,7 +19,7 @@ func (x *Exchange) watch(ctx context.Context) {
 		go func() {
 			select {
 			case <-cancel:
-				x.failNow(EndCancelled, errCanceled)
+				x.failNow(wire.EndCancelled, wire.ErrCanceled)
 			case <-gone:
 			}
 		}()
@@ -46,13 +48,13 @@ type alarm struct {
 	t   *time.Timer
 	due time.Time // a timer that went off for an earlier setting comes too soon for this
 	on  bool
-	why End
+	why wire.End
 	err error
-	lim *TimeoutError // made once: a stall limit is set for every Read or Write
+	lim *wire.TimeoutError // made once: a stall limit is set for every Read or Write
 }
 
 // setLocked sets a to go off after d and fail x with why and err. x.mu is held.
-func (x *Exchange) setLocked(a *alarm, d time.Duration, why End, err error) {
+func (x *Exchange) setLocked(a *alarm, d time.Duration, why wire.End, err error) {
 	a.on, a.why, a.err = true, why, err
 	a.due = time.Now().Add(d)
 	if a.t == nil {
@@ -62,12 +64,12 @@ func (x *Exchange) setLocked(a *alarm, d time.Duration, why End, err error) {
 	}
 }
 
-// timeoutLocked sets a to go off after d with a TimeoutError. x.mu is held.
+// timeoutLocked sets a to go off after d with a wire.TimeoutError. x.mu is held.
 func (x *Exchange) timeoutLocked(a *alarm, d time.Duration, what string) {
 	if a.lim == nil {
-		a.lim = &TimeoutError{What: what, After: d}
+		a.lim = &wire.TimeoutError{What: what, After: d}
 	}
-	x.setLocked(a, d, EndTimeout, a.lim)
+	x.setLocked(a, d, wire.EndTimeout, a.lim)
 }
 
 func (a *alarm) offLocked() {

@@ -16,23 +16,25 @@ var allowed = map[string][]string{
 	"/health":             {},
 	"/internal/untrace":   {},
 	"/dialer":             {"/health", "/internal/untrace"},
-	"/internal/h1":        {},
+	"/internal/wire":      {},
+	"/internal/h1":        {"/internal/wire"},
+	"/internal/h2":        {"/internal/wire"},
 	"/internal/fakenet":   {},
 	"/internal/texttable": {},
 	"/internal/layout":    {},
 	"/internal/peer":      {},
 	"/internal/scenario":  {},
 	"/internal/realproxy": {},
-	"/pool":               {"/dialer", "/health", "/internal/h1", "/internal/untrace"},
-	"/retry":              {"/pool", "/dialer", "/health", "/internal/h1", "/internal/untrace"},
-	"/bench":              {"/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/untrace", "/internal/peer", "/internal/texttable"},
-	"/cmd/connwise":       {"/bench", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/untrace", "/internal/peer", "/internal/texttable"},
+	"/pool":               {"/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace"},
+	"/retry":              {"/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace"},
+	"/bench":              {"/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
+	"/cmd/connwise":       {"/bench", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
 }
 
 // core are the packages that a user of the library links. They may use these modules and
 // the standard library, and nothing else.
 var (
-	core        = []string{"/health", "/dialer", "/pool", "/retry", "/internal/h1", "/internal/untrace"}
+	core        = []string{"/health", "/dialer", "/pool", "/retry", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace"}
 	coreModules = []string{"golang.org/x/net/", "golang.org/x/sync/", "golang.org/x/sys/", "golang.org/x/text/"}
 )
 

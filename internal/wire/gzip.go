@@ -1,4 +1,4 @@
-package h1
+package wire
 
 import (
 	"compress/gzip"
@@ -9,15 +9,19 @@ import (
 // gunzips has idle gzip.Readers: one costs 40 KiB to make.
 var gunzips sync.Pool // of *gzip.Reader
 
-// A gunzip decodes src. It begins with the first read, so that an answer can be
-// returned before its body has come. Exchange.rmu guards it.
-type gunzip struct {
+// A Gunzip decodes an answer's body. It begins with the first Read, so that an answer can
+// be returned before its body has come. It is not safe for concurrent use.
+type Gunzip struct {
 	src io.Reader
 	zr  *gzip.Reader
 	err error // sticky
 }
 
-func (g *gunzip) read(p []byte) (int, error) {
+// NewGunzip returns a decoder of src.
+func NewGunzip(src io.Reader) *Gunzip { return &Gunzip{src: src} }
+
+// Read decodes. Its errors are sticky, and give the decoder back, as io.EOF does.
+func (g *Gunzip) Read(p []byte) (int, error) {
 	if g.zr == nil && g.err == nil {
 		g.zr, g.err = getGunzip(g.src)
 	}
@@ -26,13 +30,13 @@ func (g *gunzip) read(p []byte) (int, error) {
 	}
 	n, err := g.zr.Read(p)
 	if err != nil {
-		g.drop(err)
+		g.Drop(err)
 	}
 	return n, err
 }
 
-// drop gives the decoder back; reads return err from now on.
-func (g *gunzip) drop(err error) {
+// Drop gives the decoder back; reads return err from now on.
+func (g *Gunzip) Drop(err error) {
 	if g.err == nil {
 		g.err = err
 	}
@@ -60,10 +64,3 @@ func getGunzip(src io.Reader) (*gzip.Reader, error) {
 type nothing struct{}
 
 func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
-
-// dropGzip gives the decoder back. x.rmu is held.
-func (x *Exchange) dropGzip() {
-	if x.gz != nil {
-		x.gz.drop(io.EOF)
-	}
-}

@@ -1,4 +1,4 @@
-package h1
+package wire
 
 import (
 	"context"
@@ -7,17 +7,15 @@ import (
 	"time"
 )
 
-var (
-	errCanceled = errors.New("connwise: request canceled")
-	errConnBusy = errors.New("h1: the connection has an exchange already")
-)
+// ErrCanceled is why a request ended whose Cancel channel was closed.
+var ErrCanceled = errors.New("connwise: request canceled")
 
 // A RequestError says that a request can't be written as it is: no byte of it was
 // sent, and none ever will be.
 type RequestError struct{ Err error }
 
-// Error returns the cause behind the package's name.
-func (e *RequestError) Error() string { return "h1: invalid request: " + e.Err.Error() }
+// Error returns the cause behind what it is about.
+func (e *RequestError) Error() string { return "invalid request: " + e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *RequestError) Unwrap() error { return e.Err }
@@ -26,22 +24,22 @@ func (e *RequestError) Unwrap() error { return e.Err }
 // or Close, a panic in them, or a length that isn't the request's ContentLength.
 type BodyError struct{ Err error }
 
-// Error returns the cause behind the package's name.
-func (e *BodyError) Error() string { return "h1: request body: " + e.Err.Error() }
+// Error returns the cause behind what it is about.
+func (e *BodyError) Error() string { return "request body: " + e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *BodyError) Unwrap() error { return e.Err }
 
-// lengthError says that a body had n bytes, or at least so many, where want were promised.
-func lengthError(want, n int64) error {
+// LengthError says that a body had n bytes, or at least so many, where want were promised.
+func LengthError(want, n int64) error {
 	return &BodyError{fmt.Errorf("http: ContentLength=%d with Body length %d", want, n)}
 }
 
 // A HookError wraps the error with which a Got1xxResponse hook ended the exchange.
 type HookError struct{ Err error }
 
-// Error returns the cause behind the package's name.
-func (e *HookError) Error() string { return "h1: Got1xxResponse: " + e.Err.Error() }
+// Error returns the cause behind what it is about.
+func (e *HookError) Error() string { return "Got1xxResponse: " + e.Err.Error() }
 
 // Unwrap returns the hook's error.
 func (e *HookError) Unwrap() error { return e.Err }
@@ -51,12 +49,13 @@ const (
 	WhatHeader     = "response header"
 	WhatWriteStall = "write stall"
 	WhatReadStall  = "read stall"
+	WhatPing       = "ping" // HTTP/2: the peer gave no sign of life
 )
 
-// A TimeoutError says which of Options' limits ended an exchange. Like net/http's, it
+// A TimeoutError says which of the limits ended an exchange. Like net/http's, it
 // is found by errors.Is(err, context.DeadlineExceeded).
 type TimeoutError struct {
-	What  string        // WhatHeader, WhatWriteStall or WhatReadStall
+	What  string        // WhatHeader, ...
 	After time.Duration // the limit
 }
 
@@ -64,11 +63,13 @@ type TimeoutError struct {
 func (e *TimeoutError) Error() string {
 	switch e.What {
 	case WhatWriteStall:
-		return fmt.Sprintf("h1: write stall: the connection took nothing for %v", e.After)
+		return fmt.Sprintf("write stall: the connection took nothing for %v", e.After)
+	case WhatPing:
+		return fmt.Sprintf("the peer answered no PING for %v", e.After)
 	case WhatReadStall:
-		return fmt.Sprintf("h1: read stall: nothing of the answer's body came for %v", e.After)
+		return fmt.Sprintf("read stall: nothing of the answer's body came for %v", e.After)
 	}
-	return fmt.Sprintf("h1: timeout awaiting response headers: none for %v", e.After)
+	return fmt.Sprintf("timeout awaiting response headers: none for %v", e.After)
 }
 
 // Timeout reports true.
@@ -81,12 +82,12 @@ func (e *TimeoutError) Temporary() bool { return true }
 func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // A HeaderLimitError says that an answer's head, undelivered interim answers
-// included, was longer than Options.MaxHeaderBytes.
+// included, was longer than the limit.
 type HeaderLimitError struct{ Limit int64 }
 
 // Error names the limit in bytes.
 func (e *HeaderLimitError) Error() string {
-	return fmt.Sprintf("h1: server response headers exceeded %d bytes; aborted", e.Limit)
+	return fmt.Sprintf("server response headers exceeded %d bytes; aborted", e.Limit)
 }
 
 // An InterimLimitError says that more interim (1xx) answers came than anybody needs.
@@ -94,13 +95,13 @@ type InterimLimitError struct{ Limit int }
 
 // Error names the limit.
 func (e *InterimLimitError) Error() string {
-	return fmt.Sprintf("h1: too many 1xx informational responses: more than %d", e.Limit)
+	return fmt.Sprintf("too many 1xx informational responses: more than %d", e.Limit)
 }
 
 // An AnswerError wraps a parser's complaint about an answer's head.
 type AnswerError struct{ Err error }
 
-// Error returns the cause behind the package's name. The parser quotes the peer, who
+// Error returns the cause behind what it is about. The parser quotes the peer, who
 // may have sent a very long line; it's cut.
 func (e *AnswerError) Error() string {
 	const most = 300
@@ -108,7 +109,7 @@ func (e *AnswerError) Error() string {
 	if len(s) > most {
 		s = s[:most] + "..."
 	}
-	return "h1: " + s
+	return s
 }
 
 // Unwrap returns the cause.
