@@ -47,11 +47,11 @@ func (c *caller) roundTrip(ctx context.Context, method, id string) (status int, 
 	if limit := c.rig.callTimeout; limit > 0 { // a target
 		outer := ctx
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(sentOnce(outer), limit)
+		ctx, cancel = bounded(outer, limit, c.rig.proto.h2)
 		defer cancel()
 		defer func() {
 			if err != nil && ctx.Err() != nil && outer.Err() == nil {
-				err = fmt.Errorf("bench: a call took longer than %v: %w", limit, err)
+				err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 			}
 		}()
 		c.get = nil // it has the last call's limit
@@ -63,6 +63,9 @@ func (c *caller) roundTrip(ctx context.Context, method, id string) (status int, 
 	defer resp.Body.Close()
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		return 0, err
+	}
+	if c.rig.proto.h2 != (resp.ProtoMajor == 2) {
+		return 0, fmt.Errorf("bench: the answer came by %s in place of %s", resp.Proto, c.rig.proto.about)
 	}
 	if c.rig.peer != nil && resp.Header.Get(peer.HeaderID) != id {
 		return 0, errForeign

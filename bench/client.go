@@ -26,7 +26,7 @@ type Client struct {
 
 // A Setup is what a client may know of the peer.
 type Setup struct {
-	Proto   string         // "h1", "h1s"
+	Proto   string         // of ProtoNames
 	Callers int            // the most requests at a time
 	Roots   *x509.CertPool // the peer's authority; nil: the system's
 	// IdleTimeout is what the peer's documentation says; zero: nothing.
@@ -41,7 +41,7 @@ type Setup struct {
 func NetHTTP() Client {
 	return Client{
 		Name: "net/http",
-		Note: "http.DefaultTransport.Clone(), HTTP/1.1 only, MaxIdleConnsPerHost = callers, MaxIdleConns = no limit",
+		Note: "http.DefaultTransport.Clone() with the protocol of the row, MaxIdleConnsPerHost = callers, MaxIdleConns = no limit",
 		New:  func(s Setup) (http.RoundTripper, error) { return s.Transport(), nil },
 	}
 }
@@ -79,9 +79,8 @@ func (s Setup) Transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = s.Callers
 	t.MaxIdleConns = 0
-	t.ForceAttemptHTTP2 = false
-	t.Protocols = new(http.Protocols)
-	t.Protocols.SetHTTP1(true)
+	t.Protocols = protoNamed(s.Proto).protocols()
+	t.ForceAttemptHTTP2 = t.Protocols.HTTP2()
 	t.TLSClientConfig = &tls.Config{RootCAs: s.Roots}
 	return t
 }

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"example.com/connwise/internal/peer"
 )
 
 // restartEvery is the time between two drops.
@@ -17,9 +15,10 @@ const restartEvery = 40 * time.Millisecond
 //
 // Each drop is one that a client can tell: idle connections are dropped while no
 // call is under way, so that the FIN or RST has arrived before the next request;
-// busy ones together with their answer; and what is cut in mid-flight has been
-// executed. A request that crosses a FIN on the wire can't be told from one that
-// was executed, whatever the client does, and would only blur the figures.
+// busy ones together with their answer, or by a GOAWAY that says which streams were
+// taken; and what is cut in mid-flight has been executed. A request that crosses a
+// FIN on the wire can't be told from one that was executed, whatever the client does,
+// and would only blur the figures.
 func restart(ctx context.Context, r *rig) error {
 	var gate sync.RWMutex // read: a call is under way; write: idle connections are dropped
 	var err error
@@ -55,23 +54,14 @@ func think(ctx context.Context) {
 
 // dropAll drops connections until stop is closed or the peer is gone.
 func dropAll(r *rig, gate *sync.RWMutex, stop <-chan struct{}) error {
-	quietly := func(s peer.Style) error {
-		gate.Lock()
-		defer gate.Unlock()
-		_, err := r.peer.Drop(peer.Drop{Style: s})
-		return err
+	quietly := func(drop func() error) func() error {
+		return func() error {
+			gate.Lock()
+			defer gate.Unlock()
+			return drop()
+		}
 	}
-	cuts := max(1, r.callers/8)
-	ways := []func() error{
-		func() error { return quietly(peer.BareFIN) },
-		func() error { return quietly(peer.RST) },
-		func() error {
-			_, err := r.peer.Drop(peer.Drop{Style: peer.BareFIN, Busy: true})
-			return err
-		},
-		func() error { return r.peer.SetCut(peer.Cut{At: peer.CutAfter, Style: peer.RST, Next: cuts}) },
-		func() error { return r.peer.SetCut(peer.Cut{At: peer.CutHalf, Style: peer.BareFIN, Next: cuts}) },
-	}
+	ways := r.peer.drops(max(1, r.callers/8), quietly)
 	tick := time.NewTicker(restartEvery)
 	defer tick.Stop()
 	for n := 0; ; n++ {

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-
-	"example.com/connwise/internal/peer"
 )
 
 // maxFailedIDs bounds the ids of failed calls that a round keeps.
@@ -23,8 +21,9 @@ type rig struct {
 	rt          http.RoundTripper // that most callers share
 	build       func() (http.RoundTripper, error)
 	clients     []http.RoundTripper // to close
+	proto       proto
 	url         *url.URL
-	peer        *peer.Remote // nil with a target
+	peer        *server // nil with a target
 	callers     int
 	idleTimeout time.Duration // the peer's
 	callTimeout time.Duration // of each call to a target; zero: no limit, and no target
@@ -110,6 +109,15 @@ func (r *rig) each(f func(*caller)) {
 		wg.Go(func() { f(r.caller()) })
 	}
 	wg.Wait()
+}
+
+// busy has every caller make one call after the other until the round is over.
+func (r *rig) busy(ctx context.Context, method string) {
+	r.each(func(c *caller) {
+		for r.more(ctx, 1) > 0 {
+			c.call(ctx, method)
+		}
+	})
 }
 
 // wave makes n calls at the same moment and waits for all.

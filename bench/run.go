@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -142,23 +143,24 @@ func (l *lab) round(ctx context.Context, s scenario, q proto, c Client, n int, t
 func (l *lab) newRig(s scenario, q proto, c Client, limit int64) (*rig, error) {
 	f := s.faults(l.plan)
 	r := &rig{
+		proto:       q,
 		url:         l.target,
 		callers:     s.callers(l.plan),
-		idleTimeout: f.IdleTimeout,
+		idleTimeout: f.idle,
 		length:      l.Duration / time.Duration(l.Rounds),
 		limit:       limit,
 		latency:     newHistogram(),
 	}
-	setup := Setup{Proto: q.name, Callers: r.callers, IdleTimeout: f.IdleTimeout, Target: l.target != nil}
+	setup := Setup{Proto: q.name, Callers: r.callers, IdleTimeout: f.idle, Target: l.target != nil}
 	var err error
 	if l.target != nil {
 		r.callTimeout = l.CallTimeout
 	}
 	if l.child != nil {
-		if r.peer, err = l.child.Listen(q.tls, f); err != nil {
+		if r.peer, err = listen(l.child, q, f); err != nil {
 			return nil, err
 		}
-		r.url = &url.URL{Scheme: "http", Host: r.peer.Addr(), Path: "/"}
+		r.url = &url.URL{Scheme: "http", Host: r.peer.addr(), Path: "/"}
 		if q.tls {
 			r.url.Scheme = "https"
 			setup.Roots = l.child.Roots()
@@ -174,6 +176,9 @@ func (r *rig) closePeer() (*peer.Report, error) {
 	if r.peer == nil {
 		return nil, nil
 	}
-	rep, err := r.peer.Close()
+	rep, violation, err := r.peer.close()
+	if violation != nil {
+		r.first = cmp.Or(r.first, violation)
+	}
 	return &rep, err
 }

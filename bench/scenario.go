@@ -5,17 +5,7 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"example.com/connwise/internal/peer"
 )
-
-// A proto is a way to speak to the peer.
-type proto struct {
-	name string
-	tls  bool
-}
-
-var protos = []proto{{"h1", false}, {"h1s", true}}
 
 // A scenario is a kind of load with the faults that go with it.
 type scenario struct {
@@ -24,7 +14,7 @@ type scenario struct {
 	target bool // it can run against a server that isn't the peer
 	gentle bool // it does without being named
 	// faults are the peer's, and callers the most requests at a time.
-	faults  func(*plan) peer.Faults
+	faults  func(*plan) faults
 	callers func(*plan) int
 	// run makes calls until the rig has had enough.
 	run func(context.Context, *rig) error
@@ -37,46 +27,43 @@ var scenarios = []scenario{
 		about:   "closed loop of small GETs on warm connections",
 		target:  true,
 		gentle:  true,
-		faults:  func(*plan) peer.Faults { return peer.Faults{BodySize: smallBody} },
+		faults:  func(*plan) faults { return faults{} },
 		callers: func(p *plan) int { return p.Workers },
 		run:     steady,
 	},
 	{
-		name:   "burst",
-		about:  "waves of simultaneous GETs, each on a cold client; the peer takes 5 ms to answer",
-		target: true,
-		faults: func(*plan) peer.Faults {
-			return peer.Faults{BodySize: smallBody, Delay: 5 * time.Millisecond}
-		},
+		name:    "burst",
+		about:   "waves of simultaneous GETs, each on a cold client; the peer takes 5 ms to answer",
+		target:  true,
+		faults:  func(*plan) faults { return faults{delay: 5 * time.Millisecond} },
 		callers: func(p *plan) int { return p.Burst },
 		run:     burst,
 	},
 	{
-		name:  "idle-race",
-		about: "POSTs with pauses of 0.5 to 1.1 of the peer's idle timeout, each caller on a client of its own. Below its idle limit (the timeout less a tenth of it, at least 25 ms, at most 5 s or half) connwise reuses the connection; above, it opens a new one, which avoids the race and shows in dials",
-		faults: func(p *plan) peer.Faults {
-			return peer.Faults{BodySize: smallBody, IdleTimeout: p.IdleTimeout}
-		},
+		name:    "idle-race",
+		about:   "POSTs with pauses of 0.5 to 1.1 of the peer's idle timeout, each caller on a client of its own. Below its idle limit (the timeout less a tenth of it, at least 25 ms, at most 5 s or half) connwise reuses the connection; above, it opens a new one, which avoids the race and shows in dials. Over HTTP/2 the peer closes without a GOAWAY, as nghttpx, Varnish and Traffic Server do",
+		faults:  func(p *plan) faults { return faults{idle: p.IdleTimeout} },
 		callers: func(p *plan) int { return p.Workers },
 		run:     idleRace,
 	},
 	{
 		name:    "restart",
-		about:   "POSTs and GETs while the peer drops connections: idle ones by FIN without close_notify and by RST, busy ones behind an answer, some in mid-flight",
-		faults:  func(*plan) peer.Faults { return peer.Faults{BodySize: smallBody} },
+		about:   "POSTs and GETs while the peer drops connections: idle ones by FIN without close_notify and by RST, busy ones behind an answer, some in mid-flight. Over HTTP/2: without open streams by FIN and by RST, with them by GOAWAY at once and in two steps; and streams are refused",
+		faults:  func(*plan) faults { return faults{} },
 		callers: func(p *plan) int { return p.Workers },
 		run:     restart,
 	},
+	{
+		name:    "goaway",
+		about:   "POSTs to a peer that ends each connection with its 100th request and takes 1 ms to answer: by GOAWAY in two steps, the last stream id 2^31-1 at once and the true one 20 ms later; it finishes what it accepted and drops later streams. Over HTTP/1.1 the 100th answer says Connection: close",
+		faults:  func(*plan) faults { return faults{delay: time.Millisecond, perConn: 100} },
+		callers: func(p *plan) int { return p.Workers },
+		run:     goaway,
+	},
 }
-
-// smallBody is the length of the peer's answers, and of a POST's body.
-const smallBody = 128
 
 // ScenarioNames returns the names of the scenarios.
 func ScenarioNames() []string { return namesOf(scenarios, func(s scenario) string { return s.name }) }
-
-// ProtoNames returns the names of the protocols: "h1" is HTTP/1.1, "h1s" the same over TLS.
-func ProtoNames() []string { return namesOf(protos, func(p proto) string { return p.name }) }
 
 // About returns a sentence on a scenario; empty for an unknown name.
 func About(name string) string {
@@ -114,13 +101,13 @@ func steady(ctx context.Context, r *rig) error {
 		r.wave(ctx, r.take(r.callers), http.MethodGet)
 		r.wave(ctx, r.take(r.callers), http.MethodGet)
 	}
-	r.measure(func() {
-		r.each(func(c *caller) {
-			for r.more(ctx, 1) > 0 {
-				c.call(ctx, http.MethodGet)
-			}
-		})
-	})
+	r.measure(func() { r.busy(ctx, http.MethodGet) })
+	return nil
+}
+
+// goaway keeps all callers busy; the peer does the rest.
+func goaway(ctx context.Context, r *rig) error {
+	r.measure(func() { r.busy(ctx, http.MethodPost) })
 	return nil
 }
 

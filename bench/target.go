@@ -2,11 +2,13 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // TargetNotice says what Run sends to Target at most, without credentials. Options
@@ -20,30 +22,51 @@ func (o Options) TargetNotice() string {
 	for _, s := range p.scenarios {
 		kinds = append(kinds, fmt.Sprintf("%s with %d at a time", s.name, min(int64(s.callers(p)), p.share(p.Rounds-1))))
 	}
-	each := p.Requests * len(p.scenarios)
+	each := p.Requests * len(p.scenarios) * len(p.protos)
 	return fmt.Sprintf("sending to %s: GET requests without a body, numbered by an X-Request-Id header;\n"+
-		"1 to see that it's there, then %s, for %v each;\n"+
+		"%d to see that it's there, then %s, for %v each, over %s;\n"+
 		"at most %d requests per client (clients: %d) and %d in all, none of them sent twice",
-		p.target.Redacted(), strings.Join(kinds, ", "), p.Duration, each, len(p.Clients), 1+each*len(p.Clients))
+		p.target.Redacted(), len(p.protos), strings.Join(kinds, ", "), p.Duration, strings.Join(namesOf(p.protos, func(q proto) string { return q.name }), " and "),
+		each, len(p.Clients), len(p.protos)+each*len(p.Clients))
 }
 
-// knock makes one request to the target, so that a wrong address is told at once
-// and not as a table of failures.
+// knock makes one request over each protocol to the target, so that a wrong address,
+// or a protocol that it doesn't speak, is told at once and not as a table of failures.
 func (l *lab) knock(ctx context.Context) error {
-	setup := Setup{Callers: 1, Target: true}
-	r := &rig{rt: setup.Transport(), url: l.target, callTimeout: l.CallTimeout}
-	defer r.cool()
-	if _, err := r.caller().roundTrip(ctx, http.MethodGet, "1"); err != nil {
-		return fmt.Errorf("bench: target %s: %w", l.target.Redacted(), err)
+	for _, q := range l.protos {
+		setup := Setup{Proto: q.name, Callers: 1, Target: true}
+		r := &rig{rt: setup.Transport(), proto: q, url: l.target, callTimeout: l.CallTimeout}
+		_, err := r.caller().roundTrip(ctx, http.MethodGet, "1")
+		r.cool()
+		if err != nil {
+			return fmt.Errorf("bench: target %s: %s: %w", l.target.Redacted(), q.name, err)
+		}
 	}
 	return nil
 }
 
+var errSentAgain = errors.New("bench: a call that was sent is not sent again")
+
+// bounded returns the context of a call to a target: it ends after limit, and lets
+// the call be sent once. Its cause says which of them ended it.
+func bounded(ctx context.Context, limit time.Duration, h2 bool) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("bench: a call took longer than %v", limit))
+	return sentOnce(ctx, stop, h2), func() {
+		cancel()
+		stop(nil)
+	}
+}
+
 // sentOnce returns a context in which a request that was written is not written
-// again: the next connection that is taken for it is closed before it gets a byte.
-// net/http sends a GET again by itself when a connection that it had used before
-// ends without an answer, which would add to what the target was promised.
-func sentOnce(ctx context.Context) context.Context {
+// again, which would add to what the target was promised: net/http sends a GET again
+// by itself when a connection that it had used before ends without an answer, and over
+// HTTP/2 any request that the server refused.
+//
+// The next connection that is taken for it is closed before it gets a byte. With
+// HTTP/2 that would hit other calls; there stop ends the context, which clients look
+// at once more before they write.
+func sentOnce(ctx context.Context, stop context.CancelCauseFunc, h2 bool) context.Context {
 	var sent atomic.Bool
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest: func(info httptrace.WroteRequestInfo) {
@@ -52,7 +75,11 @@ func sentOnce(ctx context.Context) context.Context {
 			}
 		},
 		GotConn: func(info httptrace.GotConnInfo) {
-			if sent.Load() {
+			switch {
+			case !sent.Load():
+			case h2:
+				stop(errSentAgain)
+			default:
 				_ = info.Conn.Close() // that it fails is the aim
 			}
 		},

@@ -43,8 +43,9 @@ func TestOptionsAreChecked(t *testing.T) {
 		want string // in the error; empty: none
 	}{
 		{"zero", Options{}, ""},
-		{"scenario", Options{Scenarios: []string{"steady", "stedy"}}, `scenario "stedy": unknown; known: steady, burst, idle-race, restart`},
-		{"proto", Options{Protos: []string{"h2"}}, `proto "h2": unknown; known: h1, h1s`},
+		{"scenario", Options{Scenarios: []string{"steady", "stedy"}}, `scenario "stedy": unknown; known: steady, burst, idle-race, restart, goaway`},
+		{"proto", Options{Protos: []string{"h3"}}, `proto "h3": unknown; known: h1, h1s, h2, h2c`},
+		{"protos", Options{Protos: []string{"h2", "h2c"}}, ""},
 		{"workers", Options{Workers: -1}, "workers"},
 		{"burst", Options{Burst: 1e6}, "1 to 10000"},
 		{"rounds", Options{Rounds: 101}, "rounds"},
@@ -58,6 +59,10 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"target ftp", Options{Target: "ftp://u:secret@h/"}, "must be a URL like"},
 		{"target idle-race", Options{Target: "http://h/", Scenarios: []string{"idle-race"}}, "known: steady, burst"},
 		{"target proto", Options{Target: "http://h/", Protos: []string{"h1s"}}, "scheme http"},
+		{"target h2", Options{Target: "http://h/", Protos: []string{"h2"}}, "scheme http"},
+		{"target h2c", Options{Target: "https://h/", Protos: []string{"h2c"}}, "scheme https"},
+		{"target goaway", Options{Target: "http://h/", Scenarios: []string{"goaway"}, Protos: []string{"h2c"}}, "known: steady, burst"},
+		{"target https h2", Options{Target: "https://h/", Protos: []string{"h2", "h1s"}}, ""},
 		{"target https", Options{Target: "https://h/", Protos: []string{"h1s"}}, ""},
 	}
 	for _, tt := range tests {
@@ -87,7 +92,7 @@ func TestPlanFillsIn(t *testing.T) {
 	if len(p.scenarios) != 2 || p.scenarios[0].name != "burst" {
 		t.Errorf("scenarios %v, want burst and steady once each", namesOf(p.scenarios, func(s scenario) string { return s.name }))
 	}
-	if len(p.protos) != 2 || len(p.Clients) != 2 || p.Workers != 32 || p.Rounds != 2 {
+	if len(p.protos) != 4 || len(p.Clients) != 2 || p.Workers != 32 || p.Rounds != 2 {
 		t.Errorf("defaults: %+v", p)
 	}
 }
@@ -103,15 +108,46 @@ func TestClientsNamed(t *testing.T) {
 	}
 }
 
-// TestSetupIsOverHTTP1 pins that net/http doesn't go over to HTTP/2 by itself and
-// keeps as many idle connections as there are callers.
-func TestSetupIsOverHTTP1(t *testing.T) {
-	tr := Setup{Callers: 300}.Transport()
-	if tr.Protocols.HTTP2() || !tr.Protocols.HTTP1() || tr.ForceAttemptHTTP2 {
-		t.Errorf("protocols %v, want HTTP/1 only", tr.Protocols)
+// TestSetupSpeaksTheProtocolOfTheRow pins what a client may use, and that it keeps as
+// many idle connections as there are callers.
+func TestSetupSpeaksTheProtocolOfTheRow(t *testing.T) {
+	tests := []struct {
+		proto           string
+		http1, h2, h2c  bool
+		forced, unknown bool
+	}{
+		{proto: "h1", http1: true},
+		{proto: "h1s", http1: true},
+		{proto: "h2", http1: true, h2: true, forced: true},
+		{proto: "h2c", h2c: true},
+		{proto: "", http1: true, unknown: true},
 	}
-	if tr.MaxIdleConnsPerHost != 300 || tr.MaxIdleConns != 0 {
-		t.Errorf("idle connections %d and %d, want 300 and no limit", tr.MaxIdleConnsPerHost, tr.MaxIdleConns)
+	for _, tt := range tests {
+		tr := Setup{Proto: tt.proto, Callers: 300}.Transport()
+		p := tr.Protocols
+		if p.HTTP1() != tt.http1 || p.HTTP2() != tt.h2 || p.UnencryptedHTTP2() != tt.h2c || tr.ForceAttemptHTTP2 != tt.forced {
+			t.Errorf("%q: protocols %v, forced %v", tt.proto, p, tr.ForceAttemptHTTP2)
+		}
+		if tr.MaxIdleConnsPerHost != 300 || tr.MaxIdleConns != 0 {
+			t.Errorf("idle connections %d and %d, want 300 and no limit", tr.MaxIdleConnsPerHost, tr.MaxIdleConns)
+		}
+		if (AboutProto(tt.proto) == "") != tt.unknown {
+			t.Errorf("%q is %q", tt.proto, AboutProto(tt.proto))
+		}
+	}
+}
+
+// TestFaultsAreTheSameForBothServers pins that a row differs from the one of another
+// protocol by the protocol alone.
+func TestFaultsAreTheSameForBothServers(t *testing.T) {
+	for _, f := range []faults{{}, {delay: 1}, {idle: 2}, {delay: 3, perConn: 4}} {
+		h1, h2 := f.http1(), f.http2()
+		if h1.Delay != h2.Delay || h1.IdleTimeout != h2.IdleTimeout || h1.MaxRequests != h2.StreamsPerConn || h1.BodySize != h2.BodySize {
+			t.Errorf("%+v is %+v and %+v", f, h1, h2)
+		}
+		if h2.GoAway.Quiet != (f.idle > 0) || !h2.GoAway.Quiet && h2.GoAway.Grace <= 0 {
+			t.Errorf("%+v ends connections by %+v", f, h2.GoAway)
+		}
 	}
 }
 

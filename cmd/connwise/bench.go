@@ -22,13 +22,16 @@ func newBench() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Compare HTTP clients under load, bursts, idle timeouts and restarts",
+		Short: "Compare HTTP clients under load, bursts, idle timeouts, restarts and GOAWAYs",
 		Long: `bench runs connwise and net/http in turn against a faulty server of its own, in a
 process of its own, and prints a row for each scenario, protocol and client.
 
 Scenarios:
-` + scenarioHelp() + `
-Protocols: h1 is HTTP/1.1, h1s the same over TLS.
+` + listHelp(bench.ScenarioNames(), bench.About) + `
+Protocols:
+` + listHelp(bench.ProtoNames(), bench.AboutProto) + `
+The server has one port for each row and speaks its protocol alone; over HTTP/2 it
+takes 128 streams at a time on a connection. An answer by another protocol is a failure.
 
 Columns:
   failed      calls that returned an error
@@ -41,14 +44,16 @@ Columns:
 Latencies (p50 to p99.9) are those of calls with a 2xx answer, "-" without any. The
 command fails when no call of a row got one.
 
-With --target the load goes to your own server: one GET to see that it's there, and
-then GETs of the scenario steady; burst runs only when named, nothing else at all.
+With --target the load goes to your own server: one GET for each protocol to see that
+it's there, and then GETs of the scenario steady; burst runs only when named, nothing
+else at all. HTTP/2 is used only where --proto names it.
 Each row sends at most --requests (1000 without it), and no request twice: connwise's
 retries are off. Burst's waves are as large as --burst and --requests allow; --workers
 doesn't bound them. A call that takes longer than --call-timeout (10s without it) has
 failed. What the server executed isn't known, and such columns show "-".`,
 		Example: `  connwise bench
   connwise bench --scenario idle-race,restart --proto h1s --duration 10s
+  connwise bench --scenario goaway --proto h2,h2c
   connwise bench --scenario steady --workers 64 --json
   connwise bench --target https://staging.example/healthz --workers 2 --requests 50`,
 		Args: noArgs,
@@ -65,7 +70,7 @@ failed. What the server executed isn't known, and such columns show "-".`,
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.Scenarios, "scenario", nil, "scenarios to run: "+strings.Join(bench.ScenarioNames(), ",")+" (default all; with --target steady)")
-	f.StringSliceVar(&o.Protos, "proto", nil, "protocols: "+strings.Join(bench.ProtoNames(), ",")+" (default all)")
+	f.StringSliceVar(&o.Protos, "proto", nil, "protocols: "+strings.Join(bench.ProtoNames(), ",")+" (default all; with --target h1 or h1s)")
 	f.StringSliceVar(&clients, "clients", []string{"connwise", "net/http"}, "clients to compare")
 	f.StringVar(&o.Target, "target", "", "URL of your own server to load in place of the faulty one")
 	f.IntVar(&o.Workers, "workers", 32, "callers at a time, in all scenarios but burst")
@@ -79,10 +84,11 @@ failed. What the server executed isn't known, and such columns show "-".`,
 	return cmd
 }
 
-func scenarioHelp() string {
+// listHelp says of each name what it means.
+func listHelp(names []string, about func(string) string) string {
 	var b strings.Builder
-	for _, name := range bench.ScenarioNames() {
-		for i, line := range wrap(bench.About(name), 72) {
+	for _, name := range names {
+		for i, line := range wrap(about(name), 72) {
 			if i > 0 {
 				name = ""
 			}

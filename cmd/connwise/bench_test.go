@@ -13,7 +13,7 @@ import (
 )
 
 func TestBenchTable(t *testing.T) {
-	got := exec(t.Context(), strings.Fields("bench --scenario steady,idle-race --workers 2 --duration 100ms --rounds 1 --idle-timeout 40ms")...)
+	got := exec(t.Context(), strings.Fields("bench --scenario steady,goaway --workers 2 --duration 100ms --rounds 1 --idle-timeout 40ms")...)
 	if got.code != exitOK {
 		t.Fatalf("exit code %d: %s", got.code, got.stderr)
 	}
@@ -24,17 +24,17 @@ func TestBenchTable(t *testing.T) {
 	}
 	rows := 0
 	for line := range strings.Lines(got.stdout) {
-		if f := strings.Fields(line); len(f) == 15 && !strings.HasSuffix(f[2], ":") && (f[0] == "steady" || f[0] == "idle-race") {
+		if f := strings.Fields(line); len(f) == 15 && !strings.HasSuffix(f[2], ":") && (f[0] == "steady" || f[0] == "goaway") {
 			rows++ // and no line about a row's errors
 		}
 	}
-	if rows != 8 {
-		t.Errorf("%d rows, want 8:\n%s", rows, got.stdout)
+	if rows != 16 {
+		t.Errorf("%d rows, want 16:\n%s", rows, got.stdout)
 	}
 }
 
 func TestBenchJSON(t *testing.T) {
-	got := exec(t.Context(), strings.Fields("bench --scenario steady --proto h1s --clients connwise --workers 2 --requests 20 --json")...)
+	got := exec(t.Context(), strings.Fields("bench --scenario steady --proto h1s,h2 --clients connwise --workers 2 --requests 20 --json")...)
 	if got.code != exitOK {
 		t.Fatalf("exit code %d: %s", got.code, got.stderr)
 	}
@@ -42,8 +42,13 @@ func TestBenchJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.stdout), &rep); err != nil {
 		t.Fatalf("stdout isn't JSON alone: %v\n%s", err, got.stdout)
 	}
-	if len(rep.Results) != 1 || rep.Results[0].Client != "connwise" || rep.Results[0].Proto != "h1s" || *rep.Results[0].Lost != 0 {
-		t.Errorf("results %+v", rep.Results)
+	if len(rep.Results) != 2 {
+		t.Fatalf("results %+v", rep.Results)
+	}
+	for i, proto := range []string{"h1s", "h2"} {
+		if r := rep.Results[i]; r.Client != "connwise" || r.Proto != proto || r.Requests != 20 || *r.Lost != 0 {
+			t.Errorf("result %+v", r)
+		}
 	}
 }
 

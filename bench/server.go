@@ -1,0 +1,86 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"example.com/connwise/internal/peer"
+)
+
+// smallBody is the length of the peer's answers, and of a POST's body.
+const smallBody = 128
+
+// maxStreams is how many streams a connection to the peer may have open, nginx's
+// default. A burst needs more than that, a connection of each in HTTP/1.1's place not.
+const maxStreams = 128
+
+// goAwayGrace is the time between the two GOAWAYs of goaway. Proxies take 1 or 2 s; a
+// client that does nothing with the first one sends on all the same.
+const goAwayGrace = 20 * time.Millisecond
+
+// faults are what a scenario wants of the peer, whatever it speaks.
+type faults struct {
+	delay   time.Duration // of each answer
+	idle    time.Duration // closes a connection that is idle for so long; zero: never
+	perConn int           // announces the end of a connection with so many requests; zero: never
+}
+
+func (f faults) http1() peer.Faults {
+	return peer.Faults{
+		BodySize: smallBody, Delay: f.delay, IdleTimeout: f.idle,
+		MaxRequests: f.perConn, Announce: true,
+	}
+}
+
+func (f faults) http2() peer.H2Faults {
+	h := peer.H2Faults{
+		BodySize: smallBody, Delay: f.delay, MaxStreams: maxStreams,
+		IdleTimeout: f.idle, StreamsPerConn: f.perConn,
+		GoAway: peer.H2GoAway{Grace: goAwayGrace},
+	}
+	if f.idle > 0 {
+		h.GoAway = peer.H2GoAway{Quiet: true} // the kind that proves nothing
+	}
+	return h
+}
+
+// A server is the peer's of one round: one of the two is set.
+type server struct {
+	faults faults
+	h1     *peer.Remote
+	h2     *peer.RemoteH2
+}
+
+// listen starts a server for q in the child.
+func listen(c *peer.Child, q proto, f faults) (*server, error) {
+	s := &server{faults: f}
+	var err error
+	if q.h2 {
+		s.h2, err = c.ListenH2(q.tls, f.http2())
+	} else {
+		s.h1, err = c.Listen(q.tls, f.http1())
+	}
+	return s, err
+}
+
+func (s *server) addr() string {
+	if s.h2 != nil {
+		return s.h2.Addr()
+	}
+	return s.h1.Addr()
+}
+
+// close closes the server and returns its final report, and what it has seen of the
+// client against the protocol, which only a server for HTTP/2 looks for.
+func (s *server) close() (rep peer.Report, violation error, err error) {
+	if s.h2 == nil {
+		rep, err = s.h1.Close()
+		return rep, nil, err
+	}
+	h, err := s.h2.Close()
+	if n := len(h.Violations); n > 0 {
+		violation = fmt.Errorf("bench: the peer saw %d violations of RFC 9113: %w", n, errors.New(h.Violations[0]))
+	}
+	return h.Report, violation, err
+}
