@@ -46,6 +46,9 @@ func TestRunAll(t *testing.T) {
 		if *r.Lost != 0 {
 			t.Errorf("%s: %d lost", name, *r.Lost)
 		}
+		if r.Scenario == "goaway" && *r.Dials < r.Requests/goAwayEvery {
+			t.Errorf("%s: %d dials for %d requests, of which each connection takes %d", name, *r.Dials, r.Requests, goAwayEvery)
+		}
 		if r.Client != "connwise" {
 			continue
 		}

@@ -56,7 +56,7 @@ var scenarios = []scenario{
 	{
 		name:    "goaway",
 		about:   "POSTs to a peer that ends each connection with its 100th request and takes 1 ms to answer: by GOAWAY in two steps, the last stream id 2^31-1 at once and the true one 20 ms later; it finishes what it accepted and drops later streams. Over HTTP/1.1 the 100th answer says Connection: close",
-		faults:  func(*plan) faults { return faults{delay: time.Millisecond, perConn: 100} },
+		faults:  func(*plan) faults { return faults{delay: time.Millisecond, perConn: goAwayEvery} },
 		callers: func(p *plan) int { return p.Workers },
 		run:     goaway,
 	},

@@ -15,6 +15,9 @@ const smallBody = 128
 // default. A burst needs more than that, a connection of each in HTTP/1.1's place not.
 const maxStreams = 128
 
+// goAwayEvery is how many requests goaway's peer takes on a connection.
+const goAwayEvery = 100
+
 // goAwayGrace is the time between the two GOAWAYs of goaway. Proxies take 1 or 2 s; a
 // client that does nothing with the first one sends on all the same.
 const goAwayGrace = 20 * time.Millisecond
