@@ -1,5 +1,5 @@
 // Package bench compares HTTP clients under what proxies do to them: steady load,
-// cold bursts, the race with an idle timeout, restarts. It takes any
+// cold bursts, the race with an idle timeout, restarts, GOAWAYs. It takes any
 // http.RoundTripper and puts connwise and net/http into one table.
 //
 // Run starts a peer in a child process, so that the CPU time and the allocations
