@@ -1,0 +1,284 @@
+//go:build h2pending
+
+package scenario
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/connwise/internal/peer"
+	"example.com/connwise/pool"
+
+	"golang.org/x/net/http2"
+)
+
+func maxStreams(n uint32) http2.Setting {
+	return http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: n}
+}
+
+// A cancelled stream's slot is free when its RST_STREAM is on the wire, and not before:
+// the server would refuse the next.
+func TestACancelledStreamsSlotIsFreeBehindItsReset(t *testing.T) {
+	const rounds = 500
+	eachH2(t, func(t *testing.T, r *rig) {
+		held := make(chan *peer.H2Request, 1)
+		p := r.h2peer(peer.H2Options{Handler: func(c *peer.H2Conn) {
+			_ = c.Settings(maxStreams(1))
+			for q, err := c.Request(); err == nil; q, err = c.Request() {
+				if q.Field(":method") == http.MethodPut {
+					held <- q
+				} else if c.Answer(q) != nil {
+					return
+				}
+			}
+		}})
+		do := doer(r.h2pool(pool.Config{MaxConnsPerHost: 1}).RoundTrip)
+		do.must(t, newPatient(t, http.MethodGet, p.url, noBody)) // SETTINGS have come with it
+		for i := range rounds {
+			ctx, cancel := context.WithCancel(t.Context())
+			first := do.start(newCall(ctx, http.MethodPut, p.url, noBody))
+			<-held
+			cancel()
+			if err := do.send(newPatient(t, http.MethodGet, p.url, noBody)); err != nil {
+				t.Fatalf("round %d: %v", i, err)
+			}
+			if err := <-first; !errors.Is(err, context.Canceled) {
+				t.Fatalf("round %d: %v", i, err)
+			}
+		}
+		if s := p.sum(); s.StreamPeak != 1 || s.Streams != 2*rounds+1 || s.Cancelled != rounds || p.conns() != 1 {
+			t.Errorf("%d connections: %+v", p.conns(), s)
+		}
+	})
+}
+
+// A limit of one connection is that of one connection, also for a cold burst and
+// whatever the protocol turns out to be.
+func TestALimitOfOneConnectionHoldsForABurst(t *testing.T) {
+	const burst = 300
+	peers := map[string]peer.H2Options{
+		"250 streams": {Faults: peer.H2Faults{MaxStreams: 250}},
+		"1 stream":    {Faults: peer.H2Faults{MaxStreams: 1}},
+		"HTTP/1.1":    {TLS: &tls.Config{NextProtos: []string{"http/1.1"}}},
+	}
+	for name, o := range peers {
+		t.Run(name, func(t *testing.T) {
+			eachH2(t, func(t *testing.T, r *rig) {
+				if o.TLS != nil && !r.mode.tls {
+					t.Skip("nothing chooses without TLS")
+				}
+				p := r.h2peer(o)
+				do := doer(r.h2pool(pool.Config{MaxConnsPerHost: 1}).RoundTrip)
+				together(burst, func(int) {
+					if err := do.send(newPatient(t, http.MethodGet, p.url, noBody)); err != nil {
+						t.Error(err)
+					}
+				})
+				if s := p.sum(); p.conns() != 1 || s.Executed != burst || s.Refused > 0 {
+					t.Errorf("%d connections, %+v", p.conns(), s)
+				}
+			})
+		})
+	}
+}
+
+// At the server's limit of streams requests wait, or go to further connections, and use
+// all of what is allowed and no more.
+func TestAllStreamsOfAllConnectionsAreUsed(t *testing.T) {
+	const burst, streams, delay = 100, 10, 100 * time.Millisecond
+	for name, conns := range map[string]int{"one connection": 1, "ten connections": 10} {
+		t.Run(name, func(t *testing.T) {
+			eachH2(t, func(t *testing.T, r *rig) {
+				f := peer.H2Faults{MaxStreams: streams, Delay: delay}
+				p := r.h2peer(peer.H2Options{Faults: f})
+				do := doer(r.h2pool(pool.Config{MaxConnsPerHost: conns}).RoundTrip)
+				start := time.Now()
+				together(burst, func(int) {
+					if err := do.send(newPatient(t, http.MethodGet, p.url, noBody)); err != nil {
+						t.Error(err)
+					}
+				})
+				took, least := time.Since(start), delay*burst/time.Duration(streams*conns)
+				if took < least || took > 2*least+time.Second/2 {
+					t.Errorf("it took %v, want about %v", took, least)
+				}
+				s := p.sum()
+				if p.conns() > conns || s.StreamPeak != streams || s.Refused > 0 || s.Executed != burst {
+					t.Errorf("%d connections, %+v", p.conns(), s)
+				}
+			})
+		})
+	}
+}
+
+// fill takes all of a connection's streams.
+func fill(t *testing.T, do doer, p *h2Peer, asks asked, n int) (calls []<-chan error, got []ask) {
+	t.Helper()
+	for range n {
+		calls = append(calls, do.start(newPatient(t, http.MethodPost, p.url, oneShot)))
+		got = append(got, asks.next(t))
+	}
+	return calls, got
+}
+
+// Who waits for a stream is served in turn, or is told in time that there was none.
+func TestWaitersForAStreamAreServedInTheirOrder(t *testing.T) {
+	const streams, waiters, wait = 3, 12, 200 * time.Millisecond
+	eachH2(t, func(t *testing.T, r *rig) {
+		p, asks := r.h2driven(maxStreams(streams))
+		tr := r.h2pool(pool.Config{MaxConnsPerHost: 1})
+		do := doer(tr.RoundTrip)
+		calls, held := fill(t, do, p, asks, streams)
+		var ids []string
+		for i := range waiters {
+			c := newPatient(t, http.MethodGet, p.url, noBody)
+			ids = append(ids, c.id)
+			calls = append(calls, do.start(c))
+			if !within(patience, func() bool { return gauges(tr).Waiting == i+1 }) {
+				t.Fatalf("%+v with %d waiting", gauges(tr), i+1)
+			}
+		}
+		asks.none(t)
+		for i, id := range ids {
+			held[i].answer(t)
+			a := asks.next(t)
+			if got := a.q.Field("x-request-id"); got != id {
+				t.Errorf("waiter %d is served before %s", i, got)
+			}
+			held = append(held, a)
+		}
+		for _, a := range held[waiters:] {
+			a.answer(t)
+		}
+		all(t, calls...)
+	})
+	eachH2(t, func(t *testing.T, r *rig) {
+		p, asks := r.h2driven(maxStreams(streams))
+		do := doer(r.h2pool(pool.Config{MaxConnsPerHost: 1, MaxWait: wait}).RoundTrip)
+		calls, held := fill(t, do, p, asks, streams)
+		start := time.Now()
+		c := newPatient(t, http.MethodPost, p.url, oneShot)
+		err := do.send(c)
+		took := time.Since(start)
+		wantPhase(t, "a waiter", err, pool.PhaseWait)
+		if !errors.Is(err, pool.ErrWaitTimeout) || took < wait || took > wait+time.Second {
+			t.Errorf("after %v, with a limit of %v: %v", took, wait, err)
+		}
+		if n := c.body.reads.Load(); n > 0 {
+			t.Errorf("the waiter's body was read %d times", n)
+		}
+		for _, a := range held {
+			a.answer(t)
+		}
+		all(t, calls...)
+		if p.conns() != 1 || p.sum().Streams != streams {
+			t.Errorf("%d connections, %d streams", p.conns(), p.sum().Streams)
+		}
+	})
+}
+
+// The server takes its limit down to nothing for a while: streams that are open go on,
+// new ones wait without effort, and none is refused.
+func TestTheStreamLimitGoesToZeroAndBack(t *testing.T) {
+	const pausing = 300 * time.Millisecond
+	eachH2(t, func(t *testing.T, r *rig) {
+		p, asks := r.h2driven(maxStreams(5))
+		tr := r.h2pool(pool.Config{MaxConnsPerHost: 1})
+		do := doer(tr.RoundTrip)
+		calls, held := fill(t, do, p, asks, 3)
+		if err := held[0].Settings(maxStreams(0)); err != nil {
+			t.Fatal(err)
+		}
+		if err := held[0].Ping(false, [8]byte{}); err != nil {
+			t.Fatal(err)
+		}
+		held[2].answer(t) // its caller has the new limit
+		all(t, calls[2])
+		for i := range 4 {
+			calls = append(calls, do.start(newPatient(t, http.MethodPost, p.url, replayable)))
+			if !within(patience, func() bool { return gauges(tr).Waiting == i+1 }) {
+				t.Fatalf("%+v with %d waiting", gauges(tr), i+1)
+			}
+		}
+		before := cpuTime(t)
+		pause(pausing)
+		if used := cpuTime(t) - before; used > pausing/2 {
+			t.Errorf("waiting for %v took %v of CPU time", pausing, used)
+		}
+		asks.none(t)
+		held[0].answer(t)
+		held[1].answer(t)
+		all(t, calls[:2]...)
+		asks.none(t)
+		if err := held[0].Settings(maxStreams(5)); err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			asks.next(t).answer(t)
+		}
+		all(t, calls[3:]...)
+		if s := p.sum(); p.conns() != 1 || s.Refused > 0 || s.Executed != 7 {
+			t.Errorf("%d connections, %+v", p.conns(), s)
+		}
+	})
+}
+
+// The limit falls below what is open: nothing new until enough has ended.
+func TestTheStreamLimitFallsBelowTheOpenStreams(t *testing.T) {
+	eachH2(t, func(t *testing.T, r *rig) {
+		p, asks := r.h2driven(maxStreams(5))
+		tr := r.h2pool(pool.Config{MaxConnsPerHost: 1})
+		do := doer(tr.RoundTrip)
+		calls, held := fill(t, do, p, asks, 5)
+		if err := held[0].Settings(maxStreams(2)); err != nil {
+			t.Fatal(err)
+		}
+		held[0].answer(t) // its caller has the new limit
+		all(t, calls[0])
+		late := do.start(newPatient(t, http.MethodPost, p.url, oneShot))
+		for i := 1; i <= 2; i++ { // down to two open, which is still all that is allowed
+			held[i].answer(t)
+			all(t, calls[i])
+			asks.none(t)
+		}
+		held[3].answer(t)
+		asks.next(t).answer(t)
+		held[4].answer(t)
+		all(t, calls[3], calls[4], late)
+		if p.conns() != 1 {
+			t.Errorf("%d connections", p.conns())
+		}
+	})
+}
+
+// Unless there may be more connections: then nobody waits for the first.
+func TestALimitOfZeroSendsRequestsElsewhere(t *testing.T) {
+	eachH2(t, func(t *testing.T, r *rig) {
+		p, asks := r.h2driven(maxStreams(1))
+		do := doer(r.h2pool(pool.Config{}).RoundTrip)
+		calls, held := fill(t, do, p, asks, 1)
+		more, others := fill(t, do, p, asks, 3)
+		for i, a := range append(held, others...) {
+			if a.Num != i {
+				t.Errorf("request %d came on connection %d", i, a.Num)
+			}
+			a.answer(t)
+		}
+		all(t, append(calls, more...)...)
+	})
+}
+
+// cpuTime is what the process has used.
+func cpuTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
