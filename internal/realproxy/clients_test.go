@@ -28,6 +28,14 @@ func (r *rig) tlsConfig() *tls.Config {
 	return &tls.Config{RootCAs: r.pair.roots}
 }
 
+// protocols are what clients may speak: HTTP/2 only where the rig is for it.
+func (v variant) protocols() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(v.proto != overH2)
+	p.SetHTTP2(v.proto == overH2)
+	return p
+}
+
 // connwise is this module: the retry layer with its default policy over the pool.
 type connwise struct {
 	cfg   pool.Config
@@ -37,8 +45,8 @@ type connwise struct {
 // newConnwise returns a client that knows the proxy's idle timeout.
 func newConnwise(r *rig) *connwise {
 	return &connwise{cfg: pool.Config{
-		Base:             &http.Transport{TLSClientConfig: r.tlsConfig()},
-		ProxyIdleTimeout: r.proxy.idle,
+		Base:             &http.Transport{TLSClientConfig: r.tlsConfig(), Protocols: r.protocols()},
+		ProxyIdleTimeout: r.idle,
 	}}
 }
 
@@ -70,7 +78,7 @@ func (c *connwise) close(t *testing.T) {
 	}
 }
 
-// netHTTP is net/http with room for all idle connections, HTTP/1.1 only.
+// netHTTP is net/http with room for all idle connections.
 type netHTTP struct {
 	base  *http.Transport
 	made  []*http.Transport
@@ -82,8 +90,7 @@ func newNetHTTP(r *rig) *netHTTP {
 	base.Proxy = nil
 	base.MaxIdleConnsPerHost = base.MaxIdleConns
 	base.TLSClientConfig = r.tlsConfig()
-	base.Protocols = new(http.Protocols)
-	base.Protocols.SetHTTP1(true)
+	base.Protocols = r.protocols()
 	return &netHTTP{base: base}
 }
 

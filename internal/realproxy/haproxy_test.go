@@ -10,23 +10,22 @@ import (
 // haproxy closes a client's connection after the idle timeout. Towards the origin it
 // has a connection for each request, and it never passes a request on a second
 // time. A reload hands the listening socket to the new worker, so that no connection is
-// reset in its queue.
+// reset in its queue. On HTTP/2 it sends GOAWAY at an idle close, and at a reload one
+// that names no last stream: it serves what comes, and leaves the close to the client.
 var haproxy = kind{
-	name:   "haproxy",
-	args:   func(dir string) []string { return []string{"-W", "-db", "-f", dir + "/conf"} },
-	config: haproxyConfig,
-	reload: syscall.SIGUSR2,
-
+	name: "haproxy",
+	programs: []program{{
+		name:    "haproxy",
+		args:    func(s settings) []string { return []string{"-W", "-db", "-f", s.file("conf")} },
+		running: "Loading success",
+	}},
+	files:     func(s settings) map[string]string { return map[string]string{"conf": haproxyConfig(s)} },
+	reload:    syscall.SIGUSR2,
 	reloading: "Reloading HAProxy",
-	running:   "Loading success",
 	replaced:  "Former worker",
 }
 
 func haproxyConfig(s settings) string {
-	ssl := ""
-	if s.certFile != "" {
-		ssl = "ssl alpn http/1.1 crt " + s.certFile // HAProxy finds the key in the same file
-	}
 	return fmt.Sprintf(`global
 	maxconn 4096
 	nbthread 2
@@ -46,5 +45,17 @@ frontend clients
 	default_backend origin
 backend origin
 	server origin %s
-`, s.dir, s.idle.Milliseconds(), s.addr, ssl, s.origin)
+`, s.dir, s.idle.Milliseconds(), s.addr, haproxyTLS(s), s.origin)
+}
+
+// haproxyTLS is the end of the bind line. HAProxy finds the key in the certificate's file.
+func haproxyTLS(s settings) string {
+	switch {
+	case s.certFile == "":
+		return ""
+	case s.http2:
+		return "ssl alpn h2,http/1.1 crt " + s.certFile
+	default:
+		return "ssl alpn http/1.1 crt " + s.certFile
+	}
 }

@@ -36,7 +36,7 @@ func TestKilledProxyLeavesNoPOSTExecutedTwice(t *testing.T) {
 		if m.post.ran == 0 {
 			t.Error("no POST that failed was executed: the kills came to nothing")
 		}
-	}, nginx, haproxy)
+	}, overHTTP1(nginx, haproxy), overHTTP2(nginx, haproxy))
 }
 
 // killOften kills the proxy and its workers under load, and starts it again.
@@ -45,7 +45,7 @@ func (r *rig) killOften() error {
 	defer tick.Stop()
 	for range kills {
 		<-tick.C
-		r.proxy.proc.kill()
+		r.proxy.kill()
 		if err := r.proxy.start(); err != nil {
 			return err
 		}

@@ -33,6 +33,7 @@ type record struct {
 type attempt struct {
 	id         uint64
 	method     string
+	quiet      time.Time // since when its connection may have been idle; zero: unknown
 	begin, end time.Time
 	err        error
 }
@@ -59,21 +60,26 @@ func (rec *record) failures() []attempt {
 // send makes one request with an id of its own and reads the answer. It blocks until then,
 // requestTime at most.
 func (r *rig) send(rt http.RoundTripper, method string, rec *record) error {
-	a := attempt{id: r.ids.Add(1), method: method, begin: time.Now()}
-	a.err = exchange(rt, method, r.url, strconv.FormatUint(a.id, 10))
-	a.end = time.Now()
-	rec.add(a)
-	return a.err
+	return r.sendAfter(rt, method, rec, time.Time{}).err
 }
 
-func exchange(rt http.RoundTripper, method, url, id string) error {
+// sendAfter is send, on a lane that was quiet since then.
+func (r *rig) sendAfter(rt http.RoundTripper, method string, rec *record, since time.Time) attempt {
+	a := attempt{id: r.ids.Add(1), method: method, quiet: since, begin: time.Now()}
+	a.err = r.exchange(rt, method, strconv.FormatUint(a.id, 10))
+	a.end = time.Now()
+	rec.add(a)
+	return a
+}
+
+func (r *rig) exchange(rt http.RoundTripper, method, id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTime)
 	defer cancel()
 	var body io.Reader
 	if method == http.MethodPost {
 		body = bytes.NewReader(postBody) // http.NewRequest gives it a GetBody
 	}
-	req, err := http.NewRequestWithContext(ctx, method, url, body)
+	req, err := http.NewRequestWithContext(ctx, method, r.url, body)
 	if err != nil {
 		return err
 	}
@@ -86,20 +92,28 @@ func exchange(rt http.RoundTripper, method, url, id string) error {
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		return err
 	}
-	if got := resp.Header.Get(peer.HeaderID); resp.StatusCode != http.StatusOK || got != id {
-		return &answerError{resp.StatusCode, id, got}
+	return r.wantAnswer(resp, id)
+}
+
+// wantAnswer checks that an answer is the origin's to request id, and came over what the
+// rig is for.
+func (r *rig) wantAnswer(resp *http.Response, id string) error {
+	got := resp.Header.Get(peer.HeaderID)
+	if resp.StatusCode == http.StatusOK && got == id && resp.ProtoMajor == r.proto.major() {
+		return nil
 	}
-	return nil
+	return &answerError{resp.Proto, resp.StatusCode, id, got}
 }
 
 // An answerError is an answer that came whole and isn't the origin's to this request.
 type answerError struct {
+	proto     string
 	status    int
 	want, got string // ids
 }
 
 func (e *answerError) Error() string {
-	return fmt.Sprintf("status %d, request %s, answer to %q", e.status, e.want, e.got)
+	return fmt.Sprintf("%s status %d, request %s, answer to %q", e.proto, e.status, e.want, e.got)
 }
 
 // pause waits for d. It reports false when stop was closed first.

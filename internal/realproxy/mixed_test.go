@@ -52,7 +52,9 @@ func (r *rig) disturb(t *testing.T, f func() error) mixed {
 	m := mixed{judge(get, ours, ex), judge(post, ours, ex), judge(stdGET, std, ex), judge(stdPOST, std, ex), ex}
 	logTable(t, m.get, m.post, m.stdGET, m.stdPOST)
 	m.post.wantNeverTwice(t)
-	m.stdPOST.wantNeverTwice(t)
+	if r.proto != overH2 { // over HTTP/2 net/http may send a POST again that has been executed
+		m.stdPOST.wantNeverTwice(t)
+	}
 	if m.get.lost > 0 {
 		t.Errorf("%d of %d GETs were answered and not executed", m.get.lost, m.get.requests)
 	}

@@ -3,35 +3,30 @@
 package realproxy
 
 import (
+	"cmp"
 	"fmt"
-	"os"
 	"os/user"
-	"path/filepath"
 	"syscall"
 )
 
-// keepRequests is how many requests nginx takes on a connection. HAProxy has no limit.
-const keepRequests = 20
-
-// nginx closes a client's connection after the idle timeout, and after keepRequests
-// requests. Towards the origin it has a connection for each request, and it never passes
-// a request on a second time.
+// nginx closes a client's connection after the idle timeout, and after so many requests as
+// the settings say. Towards the origin it has a connection for each request, and it never
+// passes a request on a second time. On HTTP/2 it announces each close by a GOAWAY with
+// the last stream that it took, and drops later ones without a word.
 var nginx = kind{
-	name:   "nginx",
-	args:   func(dir string) []string { return []string{"-e", "stderr", "-p", dir, "-c", dir + "/conf"} },
-	config: nginxConfig,
-	reload: syscall.SIGHUP,
-
+	name: "nginx",
+	programs: []program{{
+		name:    "nginx",
+		args:    func(s settings) []string { return []string{"-e", "stderr", "-p", s.dir, "-c", s.file("conf")} },
+		running: "start worker processes\n",
+	}},
+	files:     func(s settings) map[string]string { return map[string]string{"conf": nginxConfig(s)} },
+	reload:    syscall.SIGHUP,
 	reloading: "signal 1 (SIGHUP) received",
-	running:   "start worker processes\n",
 	replaced:  "gracefully shutting down",
 }
 
 func nginxConfig(s settings) string {
-	ssl := ""
-	if s.certFile != "" {
-		ssl = "ssl"
-	}
 	return fmt.Sprintf(`daemon off;
 worker_processes 2;
 error_log stderr notice;
@@ -40,6 +35,9 @@ pid %[1]s/pid;
 events { worker_connections 4096; }
 http {
 	access_log off;
+	client_max_body_size 0;
+	client_body_buffer_size 8m; # each body that goes to a file is a line in the log
+	proxy_max_temp_file_size 0;
 	client_body_temp_path %[1]s/body;
 	proxy_temp_path %[1]s/proxy;
 	fastcgi_temp_path %[1]s/fastcgi;
@@ -48,35 +46,35 @@ http {
 	keepalive_timeout %[3]dms;
 	keepalive_requests %[4]d;
 	server {
-		listen %[5]s %[6]s backlog=1024;
-		%[7]s
+		listen %[5]s backlog=1024 %[6]s;
 		location / {
-			proxy_pass http://%[8]s;
+			proxy_pass http://%[7]s;
 			proxy_http_version 1.1;
 			proxy_set_header Connection close;
 			proxy_next_upstream off;
 		}
 	}
 }
-`, s.dir, nginxUser(), s.idle.Milliseconds(), keepRequests, s.addr, ssl, nginxCert(s), s.origin)
+`, s.dir, nginxUser(), s.idle.Milliseconds(), cmp.Or(s.requests, 1000), s.addr, nginxTLS(s), s.origin)
 }
 
-func nginxCert(s settings) string {
+// nginxTLS is the end of the listen line, and what follows it.
+func nginxTLS(s settings) string {
 	if s.certFile == "" {
 		return ""
 	}
-	return fmt.Sprintf("ssl_certificate %s;\n\t\tssl_certificate_key %s;", s.certFile, filepath.Join(s.dir, "key.pem"))
+	protocol := "ssl"
+	if s.http2 {
+		protocol = "ssl http2"
+	}
+	return fmt.Sprintf("%s;\n\t\tssl_certificate %s;\n\t\tssl_certificate_key %s", protocol, s.certFile, s.keyFile())
 }
 
-// nginxUser keeps the workers of a master that is root from becoming "nobody", who can't
-// read the test's directory. For others there is nothing to say: workers stay who they are.
+// nginxUser names a group too, as nginx else looks for one of the user's name.
 func nginxUser() string {
-	if os.Geteuid() != 0 {
-		return ""
-	}
 	group := "root"
 	if g, err := user.LookupGroupId("0"); err == nil {
 		group = g.Name
 	}
-	return fmt.Sprintf("user root %s;", group)
+	return whenRoot(fmt.Sprintf("user %s %s;", ownUser(), group))
 }

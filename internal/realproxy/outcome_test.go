@@ -65,6 +65,8 @@ func logTable(t *testing.T, outcomes ...outcome) {
 	t.Log("\n" + b.String())
 }
 
+const maxKinds = 8
+
 // kinds counts failures by phase and innermost cause. It is for people.
 func (rec *record) kinds() string {
 	counts := make(map[string]int)
@@ -82,6 +84,9 @@ func (rec *record) kinds() string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(counts)) {
 		parts = append(parts, fmt.Sprintf("%d x %s", counts[key], key))
+	}
+	if more := len(parts) - maxKinds; more > 0 {
+		parts = append(parts[:maxKinds], fmt.Sprintf("and %d other kinds", more))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -17,78 +17,136 @@ const (
 	// connection is closed, however busy this machine is.
 	shortIdle = time.Second
 	longIdle  = time.Minute
+
+	// keepRequests is how many requests a proxy takes on a connection, where that has a limit.
+	keepRequests = 20
 )
+
+// A proto is what clients speak with the proxy.
+type proto string
+
+const (
+	overH1  proto = "h1"
+	overTLS proto = "tls" // HTTP/1.1
+	overH2  proto = "h2"  // with TLS
+)
+
+// major is the HTTP version's first number.
+func (p proto) major() int {
+	if p == overH2 {
+		return 2
+	}
+	return 1
+}
 
 // A variant is one kind of way from the clients to the origin.
 type variant struct {
 	kind  kind
-	tls   bool
+	proto proto
 	delay time.Duration // each way; zero: no relay
 }
 
 func (v variant) String() string {
-	s := v.kind.name + "/h1"
-	if v.tls {
-		s = v.kind.name + "/tls"
-	}
+	s := v.kind.name + "/" + string(v.proto)
 	if v.delay > 0 {
 		s += "/relay"
 	}
 	return s
 }
 
-// variants are all ways through the given kinds of proxy.
-func variants(kinds ...kind) []variant {
+// overHTTP1 are all ways of HTTP/1.1 through the given kinds of proxy.
+func overHTTP1(kinds ...kind) []variant { return variants(kinds, overH1, overTLS) }
+
+// overHTTP2 are all ways of HTTP/2 through them.
+func overHTTP2(kinds ...kind) []variant { return variants(kinds, overH2) }
+
+func variants(kinds []kind, protos ...proto) []variant {
 	var vs []variant
 	for _, k := range kinds {
-		for _, tls := range []bool{false, true} {
+		for _, p := range protos {
 			for _, delay := range []time.Duration{0, relayDelay} {
-				vs = append(vs, variant{k, tls, delay})
+				vs = append(vs, variant{k, p, delay})
 			}
 		}
 	}
 	return vs
 }
 
-// eachVariant runs test on all ways through the given kinds of proxy, as many at a time
-// as go test's -parallel says.
-func eachVariant(t *testing.T, test func(*testing.T, variant), kinds ...kind) {
-	for _, v := range variants(kinds...) {
-		t.Run(v.String(), func(t *testing.T) {
-			t.Parallel()
-			test(t, v)
-		})
+// eachVariant runs test on the given ways, as many at a time as go test's -parallel says.
+func eachVariant(t *testing.T, test func(*testing.T, variant), lists ...[]variant) {
+	for _, vs := range lists {
+		for _, v := range vs {
+			t.Run(v.String(), func(t *testing.T) {
+				t.Parallel()
+				test(t, v)
+			})
+		}
 	}
+}
+
+// An origin executes requests and counts how often each was executed. The count is final
+// after Close.
+type origin interface {
+	Addr() string
+	Close()
+	Report() peer.Report
+}
+
+// A front is what clients connect to.
+type front interface {
+	reloadNow() error
+	stop()
 }
 
 // A rig is an origin, a proxy in front of it, and maybe a relay in front of that. It ends
 // with the test.
 type rig struct {
 	variant
-	origin *peer.Server
-	proxy  *proxy
+	origin origin
+	idle   time.Duration // the front's idle timeout
+	front  front
+	proxy  *proxy   // the front, if it is a proxy
 	pair   *keyPair // nil without TLS
 	url    string
 	ids    atomic.Uint64 // the last id given to a request
 }
 
+// newRig makes a rig whose proxy closes idle connections.
 func newRig(t *testing.T, v variant, idle time.Duration) *rig {
 	t.Helper()
-	r := &rig{variant: v, origin: startOrigin(t)}
-	if v.tls {
-		pair := newKeyPair(t)
-		r.pair = &pair
+	return newRigOf(t, v, settings{idle: idle}, startOrigin(t))
+}
+
+func newRigOf(t *testing.T, v variant, s settings, o origin) *rig {
+	t.Helper()
+	r := &rig{variant: v, origin: o, idle: s.idle}
+	r.pair = v.keyPair(t)
+	s.origin, s.http2 = o.Addr(), v.proto == overH2
+	r.proxy = startProxy(t, v.kind, s, r.pair)
+	r.front = r.proxy
+	r.url = v.url(t, r.proxy.addr)
+	return r
+}
+
+// keyPair makes one where clients come with TLS.
+func (v variant) keyPair(t *testing.T) *keyPair {
+	if v.proto == overH1 {
+		return nil
 	}
-	r.proxy = startProxy(t, v.kind, r.origin.Addr(), idle, r.pair)
-	addr := r.proxy.addr
+	pair := newKeyPair(t)
+	return &pair
+}
+
+// url is where clients find what listens at addr: there, or at a relay to it.
+func (v variant) url(t *testing.T, addr string) string {
+	t.Helper()
 	if v.delay > 0 {
 		addr = startRelay(t, addr, v.delay).addr()
 	}
-	r.url = "http://" + addr + "/"
-	if v.tls {
-		r.url = "https://" + addr + "/"
+	if v.proto == overH1 {
+		return "http://" + addr + "/"
 	}
-	return r
+	return "https://" + addr + "/"
 }
 
 // startOrigin starts a server that counts executions and takes a moment for each, so that
@@ -103,10 +161,10 @@ func startOrigin(t *testing.T) *peer.Server {
 	return s
 }
 
-// executions ends the proxy and the origin and returns the final count: nothing is
+// executions ends the front and the origin and returns the final count: nothing is
 // executed later.
 func (r *rig) executions() peer.Executions {
-	r.proxy.proc.stop()
+	r.front.stop()
 	r.origin.Close()
 	return r.origin.Report().Executed
 }

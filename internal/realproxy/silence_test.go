@@ -38,7 +38,7 @@ func TestCloseUnderLoadLeavesNothing(t *testing.T) {
 		if !slices.ContainsFunc(o.failures(), underWay) {
 			t.Error("Close ended no request that was under way")
 		}
-	}, nginx, haproxy)
+	}, overHTTP1(nginx, haproxy), overHTTP2(nginx, haproxy))
 }
 
 // underWay tells whether a byte of the request had left when it failed.

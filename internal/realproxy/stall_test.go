@@ -54,18 +54,21 @@ func (s *stalls) addSlow(rec *record) {
 	}
 }
 
-// touch reports whether one of the stalls overlaps the time from a connection's last use,
-// at most maxGap before the attempt, to the attempt's end.
+// touch reports whether one of the stalls overlaps the time from the begin of a connection's
+// last use to the attempt's end.
 func (s *stalls) touch(a attempt) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	from := a.begin.Add(-maxGap)
+	from := a.begin
+	if !a.quiet.IsZero() {
+		from = a.quiet
+	}
 	return slices.ContainsFunc(s.spans, func(p span) bool { return p.from.Before(a.end) && p.to.After(from) })
 }
 
 func TestStallsTouchWhatTheyOverlap(t *testing.T) {
 	at := func(d time.Duration) time.Time { return time.Unix(100, 0).Add(d) }
-	a := attempt{begin: at(0), end: at(10 * time.Millisecond)}
+	a := attempt{quiet: at(-time.Second), begin: at(0), end: at(10 * time.Millisecond)}
 	for _, c := range []struct {
 		name     string
 		from, to time.Duration
@@ -75,7 +78,7 @@ func TestStallsTouchWhatTheyOverlap(t *testing.T) {
 		{"into the attempt", -time.Millisecond, time.Millisecond, true},
 		{"around it all", -time.Minute, time.Minute, true},
 		{"after it", 10 * time.Millisecond, 20 * time.Millisecond, false},
-		{"before the last use", -2 * maxGap, -maxGap, false},
+		{"before the last use", -2 * time.Second, -time.Second, false},
 	} {
 		s := &stalls{}
 		s.add(at(c.from), at(c.to))

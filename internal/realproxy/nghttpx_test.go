@@ -1,0 +1,55 @@
+//go:build proxies && unix
+
+package realproxy
+
+import (
+	"fmt"
+	"syscall"
+)
+
+// nghttpx closes an idle HTTP/2 connection without a GOAWAY. At a reload it sends one
+// that names no last stream, and the true one 2 s later; what comes in between it serves.
+// It never passes a request on a second time.
+var nghttpx = kind{
+	name: "nghttpx",
+	programs: []program{{
+		name:    "nghttpx",
+		args:    func(s settings) []string { return []string{"--conf=" + s.file("conf")} },
+		running: "Created worker thread #1",
+	}},
+	files:      func(s settings) map[string]string { return map[string]string{"conf": nghttpxConfig(s)} },
+	reload:     syscall.SIGHUP,
+	reloading:  "Reloading configuration",
+	replaced:   "Graceful shutdown commencing",
+	silentIdle: true,
+}
+
+func nghttpxConfig(s settings) string {
+	return fmt.Sprintf(`frontend=%s
+backend=%s
+private-key-file=%s
+certificate-file=%s
+no-ocsp=yes
+workers=2
+frontend-http2-read-timeout=%[5]dms
+frontend-keep-alive-timeout=%[5]dms
+%s
+backend-keep-alive-timeout=1ms
+log-level=NOTICE
+errorlog-file=/dev/stderr
+`, comma(s.addr), comma(s.origin), s.keyFile(), s.certFile, s.idle.Milliseconds(), nghttpxLimit(s))
+}
+
+// nghttpxLimit is a line, as none means no limit, and zero a connection for each request.
+func nghttpxLimit(s settings) string {
+	if s.requests == 0 {
+		return ""
+	}
+	return fmt.Sprintf("frontend-max-requests=%d", s.requests)
+}
+
+// comma is an address as nghttpx writes it.
+func comma(addr string) string {
+	host, port := split(addr)
+	return host + "," + port
+}
