@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"example.com/connwise/health"
-	"example.com/connwise/internal/h1"
+	"example.com/connwise/internal/wire"
 )
 
 // errForgotten: the host was dropped from the map between lookup and use.
@@ -49,6 +49,9 @@ func (h *host) acquire(ws wish) (grant, error) {
 // delivered. If it may not be used it is retired, and the grant is empty. An error means
 // that there is no point in taking another.
 func (h *host) admit(g grant) (grant, error) {
+	if g.c.h2 != nil {
+		return h.admitShared(g)
+	}
 	if g.reused && !g.wasIdle {
 		// It was judged when it was handed over. On a busy machine its receiver may have
 		// woken long after.
@@ -63,7 +66,7 @@ func (h *host) admit(g grant) (grant, error) {
 	if err == nil {
 		return g, nil
 	}
-	h.retireStale(g.c, reason)
+	h.dropStale(g.c, reason)
 	if g.wasIdle || g.reused {
 		return grant{}, nil
 	}
@@ -97,15 +100,16 @@ func reasonOfLook(err error) CloseReason {
 	return ReasonPeerClosed
 }
 
-// retireStale retires a connection that the look found dead.
-func (h *host) retireStale(c *conn, reason CloseReason) {
+// dropStale gives back a connection that the look found dead.
+func (h *host) dropStale(c *conn, reason CloseReason) {
 	h.mu.Lock()
 	h.tot.Stale++
 	h.mu.Unlock()
-	h.retire(c, reason)
+	h.drop(c, reason)
 }
 
-// take takes the newest idle connection that judge lets pass, or waits for one.
+// take takes a connection that judge lets pass: one with a free stream, or the newest idle
+// one; or it waits for one.
 func (h *host) take(ws wish) (grant, error) {
 	(*ws.w).end() // it was served, and what it was given is no good: its dial was somebody's
 	for {
@@ -119,26 +123,24 @@ func (h *host) take(ws wish) (grant, error) {
 			h.mu.Unlock()
 			return grant{}, &Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed}
 		}
-		c := h.popIdleLocked()
+		c, wasIdle := h.pickLocked()
 		if c == nil {
 			err := h.enqueueLocked(ws, now)
 			h.mu.Unlock()
 			if err != nil {
 				return grant{}, err
 			}
-			if c, err = h.wait(ws); err != nil {
-				return grant{}, err
-			}
-			return grant{c: c, reused: c.uses > 0}, nil
+			return h.wait(ws)
 		}
 		h.usedAt = now
 		cand := c.candidate(now)
+		used := h.holdLocked(c)
 		h.mu.Unlock()
 		reason, ok := judge(cand)
 		if ok {
-			return grant{c: c, reused: c.uses > 0, wasIdle: true, idle: cand.idle}, nil
+			return grant{c: c, reused: used, wasIdle: wasIdle, idle: cand.idle}, nil
 		}
-		h.retire(c, reason)
+		h.drop(c, reason)
 	}
 }
 
@@ -146,15 +148,18 @@ func (h *host) take(ws wish) (grant, error) {
 // (Age, or a Drain that came meanwhile, doesn't matter to a request that has it.) If it
 // may not be used any more it is retired, and the error says why.
 func (h *host) lookAgain(g *grant) error {
+	if g.c.h2 != nil {
+		return h.lookAgainShared(g)
+	}
 	if g.reused || g.wasIdle {
 		g.idle = age(time.Now(), g.c.idleSince)
 		if reason, ok := judge(candidate{idle: g.idle, limit: g.c.idleLimit()}); !ok {
-			h.retireStale(g.c, reason)
+			h.dropStale(g.c, reason)
 			return errStale
 		}
 	}
 	if reason, err := g.c.look(); err != nil {
-		h.retireStale(g.c, reason)
+		h.dropStale(g.c, reason)
 		return err
 	}
 	return nil
@@ -169,7 +174,7 @@ func (h *host) enqueueLocked(ws wish, now time.Time) error {
 		return &Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed}
 	case *ws.w != nil:
 		h.queue.pushFront(*ws.w)
-	case limit > 0 && !h.canDialLocked() && h.queue.len()-h.dialing >= limit:
+	case limit > 0 && !h.canDialLocked() && h.queue.len()-h.coveredLocked() >= limit:
 		h.tot.WaitTimeouts++
 		return &Error{Phase: PhaseWait, Host: h.key.addr, Queued: h.queue.len(), Err: ErrTooManyWaiters}
 	default:
@@ -183,7 +188,7 @@ func (h *host) enqueueLocked(ws wish, now time.Time) error {
 }
 
 // wait waits until the wish's waiter is delivered to, its time is up or its request ends.
-func (h *host) wait(ws wish) (*conn, error) {
+func (h *host) wait(ws wish) (grant, error) {
 	w := *ws.w
 	var expired <-chan time.Time
 	var timer *time.Timer
@@ -198,36 +203,36 @@ func (h *host) wait(ws wish) (*conn, error) {
 			return h.delivered(ws.ctx, w, d)
 		case <-expired:
 			if err := h.expire(w); err != nil {
-				return nil, err
+				return grant{}, err
 			}
 			// A dial is under way for it. Should that serve another one, this one waits
 			// for capacity again.
 			timer.Reset(h.cfg.MaxWait)
 		case <-ws.ctx.Done():
-			return nil, h.leave(w, h1.Ended(ws.ctx))
+			return grant{}, h.leave(w, wire.Ended(ws.ctx))
 		case <-ws.cancel:
-			return nil, h.leave(w, errRequestCanceled)
+			return grant{}, h.leave(w, errRequestCanceled)
 		}
 	}
 }
 
-func (h *host) delivered(ctx context.Context, w *waiter, d delivery) (*conn, error) {
+func (h *host) delivered(ctx context.Context, w *waiter, d delivery) (grant, error) {
 	h.mu.Lock()
 	h.tot.WaitTime += time.Since(w.since)
 	h.mu.Unlock()
 	if d.err == nil {
-		return d.c, nil
+		return grant{c: d.c, reused: d.reused}, nil
 	}
 	switch { // what may well be why the dial failed (golang/go#16049)
 	case ctx.Err() != nil:
-		d.err = h1.Ended(ctx)
+		d.err = wire.Ended(ctx)
 	case h.t.closed():
 		d.err = ErrClosed
 	}
 	if !d.dialled {
-		return nil, h.waitError(w, PhaseWait, 0, d.err)
+		return grant{}, h.waitError(w, PhaseWait, 0, d.err)
 	}
-	return nil, &Error{Phase: PhaseDial, Host: h.key.addr, Err: d.err}
+	return grant{}, &Error{Phase: PhaseDial, Host: h.key.addr, Err: d.err}
 }
 
 // expire ends w with ErrWaitTimeout if it waits for capacity. If a dial is under way
@@ -267,7 +272,7 @@ func (h *host) leave(w *waiter, cause error) error {
 // waitPhaseLocked says what w waits for: the dials under way cover the oldest waiters;
 // and while no connection is in use there is none that could come free.
 func (h *host) waitPhaseLocked(w *waiter) Phase {
-	if h.dialing > 0 && (h.inUseLocked() == 0 || h.queue.index(w) < h.dialing) {
+	if h.dialing > 0 && (h.inUseLocked() == 0 || h.queue.index(w) < h.coveredLocked()) {
 		return PhaseDial
 	}
 	return PhaseWait

@@ -12,6 +12,7 @@ import (
 	"example.com/connwise/dialer"
 	"example.com/connwise/health"
 	"example.com/connwise/internal/h1"
+	"example.com/connwise/internal/wire"
 )
 
 // maxReplacements bounds how often one request replaces, unseen, a reused connection
@@ -37,8 +38,18 @@ type call struct {
 
 	h    *host
 	g    grant
-	x    h1.Exchange
-	over atomic.Bool // ExchangeDone was called
+	x    exchange
+	over atomic.Bool // ExchangeDone or StreamDone was called
+
+	// once says that a stream refused by REFUSED_STREAM is left to the caller of Attempt.
+	once   bool
+	resent int // see Error.Resent
+}
+
+// An exchange is a request and its answer on a connection: *h1.Exchange or *h2.Exchange.
+type exchange interface {
+	io.ReadCloser
+	Facts() wire.Facts
 }
 
 func newCall(t *Transport, req *http.Request) *call {
@@ -70,14 +81,35 @@ func (c *call) run() (*http.Response, error) {
 		case n == maxReplacements || !c.replaceable(e):
 			return nil, c.failed(e)
 		}
-		if err := c.pause(n); err != nil {
+		if err := c.pause(n, e); err != nil {
 			e.Err = err
 			return nil, c.failed(e)
 		}
+		next, err := c.again(e)
+		if err != nil {
+			return nil, c.failed(e)
+		}
 		h.noteReplaced()
-		c = &call{t: c.t, req: c.req, trace: c.trace, body: c.body, small: c.small, w: c.w}
+		c = next
 		n++
 	}
+}
+
+// again is the call that takes c's place.
+func (c *call) again(e *Error) (*call, error) {
+	next := &call{t: c.t, req: c.req, trace: c.trace, body: c.body, small: c.small, w: c.w, once: c.once, resent: c.resent}
+	if e.Phase == PhaseRefused {
+		next.resent++
+	}
+	if c.body.wasTouched() {
+		body, err := c.req.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		c.body.release()
+		next.body = &upload{body: body}
+	}
+	return next, nil
 }
 
 // take takes a connection from the host. begun says that the request isn't new: Shutdown
@@ -93,11 +125,15 @@ func (c *call) take(begun bool) (err error) {
 
 // pause waits between replacements, longer each time: a peer that closes what it has
 // just accepted isn't to be stormed. It returns why the request ended, if it did meanwhile.
-func (c *call) pause(n int) error {
-	if n == 0 {
+func (c *call) pause(n int, e *Error) error {
+	d := time.Millisecond << (2 * n)
+	switch {
+	case refusedAlone(e):
+		d += time.Duration(c.t.set.Jitter() * float64(d))
+	case n == 0:
 		return nil // the common case: one connection was stale
 	}
-	t := time.NewTimer(time.Millisecond << (2 * n))
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -134,6 +170,11 @@ func (c *call) send() (*http.Response, *Error) {
 // exchange sends the request and reads the answer's head.
 func (c *call) exchange() (*http.Response, *Error) {
 	conn := c.g.c
+	if conn.h2 != nil {
+		return c.exchangeStream()
+	}
+	x := &h1.Exchange{}
+	c.x = x
 	conn.uses++
 	returned := false
 	defer func() {
@@ -141,9 +182,9 @@ func (c *call) exchange() (*http.Response, *Error) {
 			c.h.retire(conn, ReasonError)
 		}
 	}()
-	resp, err := c.x.Start(conn.h1, c.wire(), c)
+	resp, err := x.Start(conn.h1, c.wire(), c)
 	returned = true
-	if r, ok := err.(*h1.RequestError); ok {
+	if r, ok := err.(*wire.RequestError); ok {
 		conn.uses--
 		c.h.put(conn) // it is as it was
 		return nil, c.describe(&Error{Phase: PhaseUnsent, Err: &CallerError{CallerRequest, r.Err}})
@@ -191,8 +232,8 @@ func (c *call) prepare() error {
 }
 
 // wire is the request as the connection sends it.
-func (c *call) wire() h1.Request {
-	r := h1.Request{Request: c.req, Small: c.small}
+func (c *call) wire() wire.Request {
+	r := wire.Request{Request: c.req, Small: c.small}
 	set := c.t.set
 	r.Gzip = !set.disableCompression && wantsGzip(c.req)
 	r.Close = set.disableKeepAlives && !switchesProtocol(c.req.Header)
@@ -217,7 +258,7 @@ func (c *call) wire() h1.Request {
 func (c *call) received(resp *http.Response) *http.Response {
 	resp.Request = c.req
 	resp.TLS = c.g.c.link.TLS
-	if resp.Body == io.ReadCloser(&c.x) {
+	if resp.Body == io.ReadCloser(c.x) {
 		resp.Body = c
 	}
 	return resp
@@ -238,7 +279,7 @@ func (h *host) noteAnnounced(c *conn, field string) {
 
 // ExchangeDone gives the connection back. h1 calls it once for each exchange that had an
 // answer, from whichever goroutine ended it.
-func (c *call) ExchangeDone(reusable bool, why h1.End) {
+func (c *call) ExchangeDone(reusable bool, why wire.End) {
 	c.over.Store(true)
 	conn, kept := c.g.c, false
 	if reusable {

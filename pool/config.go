@@ -15,6 +15,18 @@ type Config struct {
 	// idle limits, header timeouts. New reads its exported fields and keeps none of
 	// its connections. Nil: http.DefaultTransport's settings, but with the dialer's own
 	// connect stage and up to 1024 idle connections in all.
+	//
+	// Its Protocols say what is spoken, as in net/http; UnencryptedHTTP2 without HTTP1 is
+	// HTTP/2 by prior knowledge (RFC 9113 section 3.3) with http URLs. Nil: HTTP/1 and,
+	// with TLS, HTTP/2 if the server takes the offer. A dial hook or a TLSClientConfig is no
+	// reason against it; a TLSNextProto without "h2" is, and so is a NextProtos without it,
+	// unless ForceAttemptHTTP2 is set. Requests that ask for an Upgrade go by HTTP/1.
+	//
+	// Of its HTTP2, SendPingTimeout is how long nothing may come on a connection with open
+	// streams before a PING is sent, zero: 15 s; PingTimeout how long its answer may take
+	// before the connection is given up, zero: 15 s. WriteByteTimeout goes before
+	// WriteStallTimeout. With StrictMaxConcurrentRequests requests wait when all streams of
+	// the one connection are taken, whatever MaxConnsPerHost allows.
 	Base *http.Transport
 
 	// ProxyIdleTimeout is how long the proxy or server in front lets a connection
@@ -34,8 +46,10 @@ type Config struct {
 	// and when that is zero too, no bound but Base.MaxIdleConns. (net/http's default of
 	// 2 closes most of what a burst opened.)
 	MaxIdlePerHost int
-	// MaxConnsPerHost bounds a host's connections: dialing, in use and idle. Zero:
-	// Base.MaxConnsPerHost, and when that is zero too, no limit.
+	// MaxConnsPerHost bounds a host's connections: dialing, in use and idle, HTTP/1 and
+	// HTTP/2 alike. Zero: Base.MaxConnsPerHost, and when that is zero too, no limit. (The
+	// connections for requests that only HTTP/1 can carry, where HTTP/2 is spoken otherwise,
+	// have a limit of their own.)
 	MaxConnsPerHost int
 	// MaxWait is the longest that a request waits for capacity under MaxConnsPerHost;
 	// then it fails with ErrWaitTimeout. Zero: until its context ends. A dial under way
@@ -49,7 +63,8 @@ type Config struct {
 	Hosts map[string]HostConfig
 
 	// WriteStallTimeout ends a request whose connection accepts no byte for so long
-	// while there is something to write. Zero: no limit.
+	// while there is something to write; with HTTP/2 the connection and all that is on it.
+	// Zero: no limit.
 	WriteStallTimeout time.Duration
 	// ReadStallTimeout ends an exchange when a Read of the answer's body gets no byte
 	// for so long. The answer's head has Base.ResponseHeaderTimeout. Zero: no limit.
@@ -64,7 +79,8 @@ type Config struct {
 	// a request that it owns, but runs again if the connection has to be replaced.
 	BeforeSend func(*http.Request) error
 
-	// Jitter returns a number in [0, 1) for MaxConnAge. Nil: math/rand/v2.
+	// Jitter returns a number in [0, 1) for MaxConnAge, and for the pauses before a
+	// request is sent again or a host dialled that gives connections up. Nil: math/rand/v2.
 	Jitter func() float64
 }
 

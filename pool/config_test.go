@@ -15,8 +15,6 @@ import (
 
 func TestNewRefusesWhatItCannotHonour(t *testing.T) {
 	dial := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("unused") }
-	h2only := new(http.Protocols)
-	h2only.SetHTTP2(true)
 	for _, tt := range []struct {
 		field string
 		cfg   Config
@@ -48,8 +46,13 @@ func TestNewRefusesWhatItCannotHonour(t *testing.T) {
 		{`Config.Hosts["bücher.test:1"].MaxWait`, Config{Hosts: map[string]HostConfig{"bücher.test:1": {MaxWait: -1}}}},
 		{"Config.Dialer.TLSTimeout", Config{Dialer: &dialer.Dialer{TLSTimeout: 1}, Base: &http.Transport{TLSHandshakeTimeout: 2}}},
 		{"Config.Base.IdleConnTimeout", Config{Base: &http.Transport{IdleConnTimeout: -1}}},
-		{"Config.Base.Protocols", Config{Base: &http.Transport{Protocols: h2only}}},
-		{"Config.Base.HTTP2", Config{Base: &http.Transport{HTTP2: &http.HTTP2Config{MaxReadFrameSize: 1 << 20}}}},
+		{"Config.Base.Protocols", Config{Base: &http.Transport{Protocols: new(http.Protocols)}}},
+		{"Config.Base.HTTP2.MaxReadFrameSize", Config{Base: &http.Transport{HTTP2: &http.HTTP2Config{MaxReadFrameSize: 1000}}}},
+		{"Config.Base.HTTP2.MaxConcurrentStreams", Config{Base: &http.Transport{HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 10}}}},
+		{"Config.Base.HTTP2.MaxReceiveBufferPerStream", Config{Base: &http.Transport{HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 1 << 30}}}},
+		{"Config.Base.HTTP2.SendPingTimeout", Config{Base: &http.Transport{HTTP2: &http.HTTP2Config{SendPingTimeout: 5}}}},
+		{"Config.Base.HTTP2.PingTimeout", Config{Base: &http.Transport{HTTP2: &http.HTTP2Config{PingTimeout: -time.Second}}}},
+		{"Config.WriteStallTimeout", Config{WriteStallTimeout: time.Second, Base: &http.Transport{HTTP2: &http.HTTP2Config{WriteByteTimeout: time.Minute}}}},
 		{"Config.Base.TLSNextProto", Config{Base: &http.Transport{TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{"foo": nil}}}},
 	} {
 		tr, err := New(tt.cfg)
@@ -93,11 +96,14 @@ func TestHostsKeysAreNormalised(t *testing.T) {
 
 func TestNewTakesWhatPeopleHave(t *testing.T) {
 	for name, cfg := range map[string]Config{
-		"zero":                       {},
-		"a clone of the default":     {Base: http.DefaultTransport.(*http.Transport).Clone()},
-		"the zero transport":         {Base: &http.Transport{}},
-		"one that has been used":     {Base: used(t)},
-		"empty HTTP/2 settings":      {Base: &http.Transport{HTTP2: &http.HTTP2Config{}}},
+		"zero":                   {},
+		"a clone of the default": {Base: http.DefaultTransport.(*http.Transport).Clone()},
+		"the zero transport":     {Base: &http.Transport{}},
+		"one that has been used": {Base: used(t)},
+		"empty HTTP/2 settings":  {Base: &http.Transport{HTTP2: &http.HTTP2Config{}}},
+		"all HTTP/2 settings": {Base: &http.Transport{HTTP2: &http.HTTP2Config{StrictMaxConcurrentRequests: true, MaxDecoderHeaderTableSize: 1, MaxEncoderHeaderTableSize: 1,
+			MaxReadFrameSize: 16 << 10, MaxReceiveBufferPerConnection: 64 << 10, MaxReceiveBufferPerStream: 1, SendPingTimeout: time.Second,
+			PingTimeout: time.Second, WriteByteTimeout: time.Second, PermitProhibitedCipherSuites: true, CountError: func(string) {}}}},
 		"equal limits in both":       {MaxConnsPerHost: 2, Base: &http.Transport{MaxConnsPerHost: 2}},
 		"a dialer, no hook in Base":  {Dialer: &dialer.Dialer{}, Base: &http.Transport{}},
 		"a margin without a timeout": {IdleMargin: time.Second},
@@ -108,16 +114,5 @@ func TestNewTakesWhatPeopleHave(t *testing.T) {
 			continue
 		}
 		tr.Close()
-	}
-}
-
-// What http.Transport.Clone puts into the TLS offer unasked would get an HTTP/2 answer.
-func TestTLSOfferHasNoHTTP2(t *testing.T) {
-	base := &http.Transport{TLSClientConfig: &tls.Config{NextProtos: []string{"h2", "http/1.1"}}}
-	if got := tlsConfig(base).NextProtos; len(got) != 1 || got[0] != "http/1.1" {
-		t.Errorf("offer is %q", got)
-	}
-	if len(base.TLSClientConfig.NextProtos) != 2 {
-		t.Error("the caller's configuration was changed")
 	}
 }

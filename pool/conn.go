@@ -8,6 +8,7 @@ import (
 	"example.com/connwise/dialer"
 	"example.com/connwise/health"
 	"example.com/connwise/internal/h1"
+	"example.com/connwise/internal/h2"
 )
 
 // A conn is a connection and the slot that it takes of its host's limit, in one value:
@@ -18,11 +19,13 @@ type conn struct {
 
 	// Set once, when the dial is done.
 	nc     net.Conn // as the dialer gave it
-	h1     *h1.Conn
+	h1     *h1.Conn // nil where HTTP/2 is spoken
+	h2     *h2.Conn // nil where HTTP/1 is spoken
 	link   *dialer.Link
-	probe  *health.Probe
-	vigil  *health.Vigil   // of a connection that can't be looked at; else nil
-	watch  *health.Watcher // nil where the platform has no watcher
+	probe  *health.Probe    // HTTP/1
+	heard  *health.Arrivals // HTTP/2: its bytes are read all the time
+	vigil  *health.Vigil    // of a connection that can't be looked at; else nil
+	watch  *health.Watcher  // nil where the platform has no watcher
 	opened time.Time
 	maxAge time.Duration // with its jitter; zero: none
 
@@ -31,20 +34,24 @@ type conn struct {
 	// The transport closed it under its user (Close): the error to report instead of
 	// "use of closed network connection".
 	killed atomic.Pointer[error]
+	served atomic.Bool // HTTP/2: a request was answered on it
 
-	// Owned by whoever holds the connection; handed over under h.mu.
+	// Owned by whoever holds the connection, and handed over under h.mu; with HTTP/2, which
+	// many can hold, guarded by it.
 	uses      int           // requests begun on it
 	idleSince time.Time     // when its last answer's last byte was read
 	announced time.Duration // the server's Keep-Alive: timeout, zero if unknown
 
 	// Guarded by h.mu.
 	state connState
+	sharing
 	epoch uint64 // host.epoch when it was dialled
 
 	// Of its dial.
 	dialAt  time.Time
 	cutDial func() // ends it
 	cut     bool   // cutDial was called, as no request waits for it
+	slow    bool   // it doesn't count any more for those who wait: see noteSlowLocked
 }
 
 type connState uint8
@@ -61,20 +68,29 @@ const (
 func (c *conn) open(l *dialer.Link) {
 	t := c.h.t
 	c.nc, c.link = l.Conn, l
-	nc := l.Conn
+	c.opened = time.Now()
+	c.idleSince = c.opened
+	if age := t.set.MaxConnAge; age > 0 {
+		c.maxAge = age - time.Duration(t.set.Jitter()*float64(age)/10)
+	}
+	if c.h.speaksHTTP2(l) {
+		c.limit = 1
+		c.heard = health.NewArrivals(l.Conn)
+		c.h2 = h2.NewConn(l.Conn, &t.set.h2, c)
+	} else {
+		c.openHTTP1(l.Conn)
+	}
+	c.watch = health.Watch(l.Conn, c.onPeerClose)
+}
+
+func (c *conn) openHTTP1(nc net.Conn) {
 	c.probe = health.NewProbe(nc)
 	if !c.probe.Sees() {
 		c.vigil = health.NewVigil(nc, c.onVigilEnd)
 		c.probe = health.NewProbe(c.vigil)
 		nc = c.vigil
 	}
-	c.h1 = h1.NewConn(nc, &t.set.h1)
-	c.opened = time.Now()
-	c.idleSince = c.opened
-	if age := t.set.MaxConnAge; age > 0 {
-		c.maxAge = age - time.Duration(t.set.Jitter()*float64(age)/10)
-	}
-	c.watch = health.Watch(l.Conn, c.onPeerClose)
+	c.h1 = h1.NewConn(nc, &c.h.t.set.h1)
 }
 
 // onPeerClose runs on the watcher's goroutine when the peer's FIN or RST has arrived. An
@@ -103,12 +119,19 @@ func (c *conn) rest() {
 // close ends the connection's watch and closes it. Never under host.mu.
 func (c *conn) close() {
 	c.watch.Stop()
-	c.h1.Close()
+	if c.h2 != nil {
+		c.h2.Close()
+	} else {
+		c.h1.Close()
+	}
 }
 
 // kill closes it under its user, whose error becomes err.
 func (c *conn) kill(err error) {
 	c.killed.Store(&err)
+	if c.h2 != nil {
+		c.h2.Kill(err)
+	}
 	c.close()
 }
 
@@ -120,8 +143,12 @@ func (c *conn) idleLimit() time.Duration {
 
 // candidate is called under host.mu.
 func (c *conn) candidate(now time.Time) candidate {
+	idle := age(now, c.idleSince)
+	if c.h2 != nil && c.state == connInUse {
+		idle = 0 // others use it
+	}
 	return candidate{
-		idle: age(now, c.idleSince), limit: c.idleLimit(),
+		idle: idle, limit: c.idleLimit(),
 		age: age(now, c.opened), maxAge: c.maxAge,
 		peerClosed: c.peerClosed.Load(),
 		outdated:   c.epoch != c.h.epoch,

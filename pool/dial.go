@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -8,33 +9,46 @@ import (
 	"example.com/connwise/dialer"
 )
 
-var errHTTP2 = errors.New("pool: the dial hook negotiated HTTP/2, which this version doesn't speak")
-
 func (h *host) canDialLocked() bool {
 	return h.cfg.MaxConnsPerHost == 0 || len(h.conns) < h.cfg.MaxConnsPerHost
 }
 
-// dialMissingLocked starts a dial for each waiter that none under way will serve, as
+// dialMissingLocked starts dials for the waiters that nothing under way will serve, as
 // far as the limit allows. A dial belongs to nobody: its connection goes to the oldest
-// waiter, or becomes idle. The waiter it was started for gives its context's values
-// (a hook may need them), not the context's end.
+// waiter, or becomes idle.
 func (h *host) dialMissingLocked() {
-	for h.queue.len() > h.dialing && h.canDialLocked() && !h.t.closed() {
-		c := &conn{h: h, epoch: h.epoch, dialAt: time.Now()}
-		if h.conns == nil {
-			h.conns = make(map[*conn]struct{})
+	for h.queue.len() > 0 && h.canDialLocked() && h.queue.len() > h.expectedLocked() && !h.t.closed() {
+		if h.pausesLocked(time.Now()) {
+			return
 		}
-		h.conns[c] = struct{}{}
-		h.dialing++
-		h.tot.Dials++
-		ctx := context.Background()
-		if w := h.queue.undialled(); w != nil {
-			w.dialled = true
-			ctx, w.gate = detach(w.ctx)
-		}
-		ctx, c.cutDial = context.WithCancel(ctx)
-		h.t.dials.Go(func() { h.dial(ctx, c) })
+		h.dialLocked()
 	}
+}
+
+func (h *host) dialMissing() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.dialMissingLocked()
+}
+
+// dialLocked starts a dial. The waiter it was started for, if there is one, gives its
+// context's values (a hook may need them), not the context's end.
+func (h *host) dialLocked() {
+	c := &conn{h: h, epoch: h.epoch, dialAt: time.Now()}
+	if h.conns == nil {
+		h.conns = make(map[*conn]struct{})
+	}
+	h.conns[c] = struct{}{}
+	h.dialing++
+	h.tot.Dials++
+	ctx := context.Background()
+	if w := h.queue.undialled(); w != nil {
+		w.dialled = true
+		ctx, w.gate = detach(w.ctx)
+	}
+	ctx, c.cutDial = context.WithCancel(ctx)
+	h.t.dials.Go(func() { h.dial(ctx, c) })
+	h.noteSlowLocked(c)
 }
 
 // dial opens c. It ends when the dialer's limits, cutOrphans or Close say so.
@@ -44,7 +58,7 @@ func (h *host) dial(ctx context.Context, c *conn) {
 	defer context.AfterFunc(h.t.ctx, cut)()
 	link, err := h.t.set.dialer.Dial(ctx, h.route)
 	if err == nil {
-		err = h.checkProto(link)
+		err = h.checkProtocol(link)
 	}
 	if err != nil {
 		if _, hook := errors.AsType[*dialer.HookError](err); hook {
@@ -58,28 +72,22 @@ func (h *host) dial(ctx context.Context, c *conn) {
 	h.dialled(c)
 }
 
-// checkProto refuses a connection on which the peer expects another protocol. It can
-// only come from a caller's own TLS dial hook: the pool's handshakes don't offer one.
-func (h *host) checkProto(l *dialer.Link) error {
-	if l.Proto == "h2" {
-		l.Conn.Close()
-		return &CallerError{CallerHook, &dialer.Error{Stage: dialer.StageTLS, Addr: h.key.addr, Err: errHTTP2}}
-	}
-	return nil
-}
-
 // dialled counts an opened connection and hands it out. One that outlived its waiters
 // goes idle, unless CloseIdleConnections, Drain or Close came meanwhile.
 func (h *host) dialled(c *conn) {
 	h.mu.Lock()
 	h.dialing--
 	h.tot.Opened++
+	h.noteProtocolLocked(c)
 	c.cutDial = nil // it holds the request's context, which must not live as long as the connection
 	unused := h.queue.len() == 0
 	if unused {
 		h.tot.DialsUnused++
 	}
-	if reason := h.unwantedLocked(c); unused && reason != "" {
+	if reason := h.unwantedLocked(c); c.leaving != "" || unused && reason != "" {
+		reason = cmp.Or(c.leaving, reason)
+		c.state = connInUse // in this one's hands
+		h.leaveLocked(c, reason)
 		h.mu.Unlock()
 		h.retire(c, reason)
 		return
@@ -102,22 +110,15 @@ func (h *host) unwantedLocked(c *conn) CloseReason {
 }
 
 // dialFailed gives up the slot and gives the error to the waiters that it leaves
-// without hope. With other dials under way or connections in use that is the oldest;
-// with none left, it is all who had queued when this dial began: they have waited for
-// it, and fifty dials more would tell them the same. Later ones get a dial of their own.
+// without hope.
 func (h *host) dialFailed(c *conn, err error) {
 	h.mu.Lock()
 	c.state = connGone
 	delete(h.conns, c)
 	h.dialing--
 	h.tot.DialsFailed++
-	d := delivery{err: err, dialled: true}
-	if w := h.queue.head; w != nil && !c.cut { // a cut says nothing to who came after it
-		h.queue.pop()
-		w.ready <- d
-		for len(h.conns) == 0 && h.queue.head != nil && !h.queue.head.since.After(c.dialAt) {
-			h.queue.pop().ready <- d
-		}
+	if !c.cut { // a cut says nothing to who came after it
+		h.failWaitersLocked(c, err)
 	}
 	h.dialMissingLocked()
 	h.t.noteQuietLocked(h)
@@ -126,4 +127,29 @@ func (h *host) dialFailed(c *conn, err error) {
 	if empty {
 		h.t.sweepForgotten()
 	}
+}
+
+// failWaitersLocked gives the error of c's dial to the oldest waiter; and where no
+// connection is left that could serve the others, to all who had queued when the dial
+// began: they have waited for it, and fifty dials more would tell them the same. Later ones
+// get a dial of their own.
+func (h *host) failWaitersLocked(c *conn, err error) {
+	d := delivery{err: err, dialled: true}
+	if h.queue.head == nil {
+		return
+	}
+	h.queue.pop().ready <- d
+	for !h.hopefulLocked() && h.queue.head != nil && !h.queue.head.since.After(c.dialAt) {
+		h.queue.pop().ready <- d
+	}
+}
+
+// hopefulLocked tells whether a connection or a dial is there that may serve a waiter.
+func (h *host) hopefulLocked() bool {
+	for c := range h.conns {
+		if c.leaving == "" {
+			return true
+		}
+	}
+	return false
 }

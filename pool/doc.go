@@ -7,17 +7,21 @@
 //
 //  1. RoundTrip (transport.go) checks the request and finds its host (hosts.go) by
 //     scheme, authority and proxy.
-//  2. The host (host.go, acquire.go) hands out its newest idle connection, or lets the
-//     request wait in a FIFO queue (queue.go) for whatever comes first: a connection that
-//     another request gives back, or one of the dials under way (dial.go).
+//  2. The host (host.go, acquire.go) hands out a stream of an HTTP/2 connection that has
+//     one free (shared.go) or its newest idle connection, or lets the request wait in a FIFO
+//     queue (queue.go) for whatever comes first: a connection or a stream that another
+//     request gives back, or one of the dials under way (dial.go). How many of those there
+//     are depends on what the host speaks (expect.go); a host that gives every connection
+//     up at once is spared (storm.go).
 //  3. judge (limit.go) decides from plain values whether a candidate may be used: idle
 //     age against the limit in force, age, an end seen by the watcher.
 //  4. The last thing before the first byte is one look at the socket, with no lock held
 //     (conn.look in acquire.go).
-//  5. internal/h1 makes the exchange and collects facts (call.go).
+//  5. internal/h1 makes the exchange and collects facts (call.go); or internal/h2 makes it
+//     on a stream (stream.go).
 //  6. On an error, phaseOf (phaseof.go) turns the facts into the Phase of an *Error
-//     (failure.go). A reused connection that took no byte is replaced without the caller's
-//     knowledge.
+//     (failure.go). A reused connection that took no byte, or whose peer said that it did
+//     not process the request, is replaced without the caller's knowledge.
 //  7. On success the call itself is the answer's body. Its end, an error or Close gives
 //     the connection back once: to the oldest waiter, else to the idle stack, else it is
 //     retired with a reason (host.put, host.retire). If the host was seen to send or close
@@ -26,12 +30,15 @@
 // # What may be touched
 //
 // A connection and its slot of the host's limit are one value (conn). Whoever holds it
-// gives it back by put or retire, once; forgetConnLocked panics on a second time.
+// gives it back by put or retire, once; forgetConnLocked panics on a second time. An HTTP/2
+// connection is held by many requests; each gives its hold back once, by put or drop, and
+// the last one's retires a connection that is to go.
 // Lock order: Transport.mu, then host.mu. Under either there is no I/O, no Close, no
-// hook, and no call into internal/h1 or dialer.
+// hook, and no call into internal/h1, internal/h2 or dialer. What internal/h2 calls
+// (StreamDone, and the methods of h2.Events) is called without its locks.
 //
 // # What it doesn't do
 //
 // It makes one attempt. Whether a request may be sent again is for package retry, which
-// trusts the phase. It speaks HTTP/1.1 (and 1.0), not yet HTTP/2.
+// trusts the phase.
 package pool

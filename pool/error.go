@@ -30,7 +30,7 @@ type Error struct {
 	Phase Phase
 	// Host is the key of the host in Stats: "host:port".
 	Host string
-	// Proto is the protocol of the connection, "HTTP/1.1"; empty without one.
+	// Proto is the protocol of the connection, "HTTP/1.1" or "HTTP/2.0"; empty without one.
 	Proto string
 	// Addr is the connection's remote address; empty without one.
 	Addr string
@@ -49,7 +49,10 @@ type Error struct {
 	// BodyTouched says that the request has a body that can't be had again (no
 	// GetBody) and that it was read from: it can't be sent a second time.
 	BodyTouched bool
-	Err         error
+	// Resent counts how often the pool had sent the request again before this failure,
+	// because the peer had refused it.
+	Resent int
+	Err    error
 }
 
 // Error names the phase, the host, what is known of the connection, and the cause.
@@ -96,11 +99,13 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Timeout reports whether the cause was a time limit: a context's deadline, or
 // one of the transport's or dialer's own.
-func (e *Error) Timeout() bool {
+func (e *Error) Timeout() bool { return isTimeout(e.Err) }
+
+func isTimeout(err error) bool {
 	t, ok := errors.AsType[interface {
 		error
 		Timeout() bool
-	}](e.Err)
+	}](err)
 	return ok && t.Timeout()
 }
 

@@ -6,17 +6,42 @@ import (
 	"net"
 	"syscall"
 
-	"example.com/connwise/internal/h1"
+	"example.com/connwise/internal/h2"
+	"example.com/connwise/internal/wire"
+
+	"golang.org/x/net/http2"
 )
 
-// replaceable tells whether a failure was no more than a stale connection: it had been
-// idle or used, took no byte of the request, and the body is as it was.
+// replaceable tells whether the request may be sent again without a word. One kind of
+// failure is no more than a stale connection: it had been idle or used (or, with HTTP/2,
+// was no good for new requests any more), and took no byte of this one. The other is that
+// the peer proved that it did not process the request. The body has to be as it was, or to be
+// had again.
 func (c *call) replaceable(e *Error) bool {
-	if e.Phase != PhaseUnsent || !(e.Reused || c.g.wasIdle) || c.body.wasTouched() {
+	switch e.Phase {
+	case PhaseUnsent:
+		if !(e.Reused || c.g.wasIdle || c.g.c.h2 != nil && !c.h.stays(c.g.c)) {
+			return false
+		}
+	case PhaseRefused:
+		if c.once && refusedAlone(e) {
+			return false
+		}
+	default:
+		return false
+	}
+	if c.body.wasTouched() && (c.req.GetBody == nil || c.x.Facts().BodyBusy) {
 		return false
 	}
 	_, callers := errors.AsType[*CallerError](e)
 	return !callers && c.ended() == nil
+}
+
+// refusedAlone tells whether the peer refused this one request (REFUSED_STREAM), and not all
+// that come after a GOAWAY.
+func refusedAlone(err error) bool {
+	s, ok := errors.AsType[http2.StreamError](err)
+	return ok && s.Code == http2.ErrCodeRefusedStream
 }
 
 // failed closes what is left of the request's body and counts the failure.
@@ -70,10 +95,13 @@ func (c *call) cause(err error) error {
 	if k := c.g.c.killed.Load(); k != nil {
 		return *k
 	}
-	if b, ok := errors.AsType[*h1.BodyError](err); ok {
+	if b, ok := errors.AsType[*wire.BodyError](err); ok {
 		return &CallerError{CallerBody, b.Err}
 	}
-	if hook, ok := errors.AsType[*h1.HookError](err); ok {
+	if g, ok := errors.AsType[*h2.GoAwayError](err); ok {
+		return &GoAwayError{LastStreamID: g.LastStreamID, Code: g.Code, Debug: g.Debug, StreamID: g.StreamID, Err: g.Err}
+	}
+	if hook, ok := errors.AsType[*wire.HookError](err); ok {
 		return &CallerError{CallerHook, hook.Err}
 	}
 	return err
@@ -82,7 +110,7 @@ func (c *call) cause(err error) error {
 // ended returns why the caller's time is over, nil if it isn't.
 func (c *call) ended() error {
 	if ctx := c.req.Context(); ctx.Err() != nil {
-		return h1.Ended(ctx)
+		return wire.Ended(ctx)
 	}
 	select {
 	//lint:ignore SA1019 as in take
@@ -95,7 +123,7 @@ func (c *call) ended() error {
 
 // describe adds to e what is known of the call's connection and body.
 func (c *call) describe(e *Error) *Error {
-	e.Reused, e.Idle = c.g.reused, c.g.idle
+	e.Reused, e.Idle, e.Resent = c.g.reused, c.g.idle, c.resent
 	e.BodyTouched = c.req.GetBody == nil && (c.small != nil || c.body.wasTouched())
 	return c.g.c.describe(e)
 }
@@ -103,6 +131,9 @@ func (c *call) describe(e *Error) *Error {
 // describe adds to e what the connection is.
 func (c *conn) describe(e *Error) *Error {
 	e.Host, e.Proto, e.Addr = c.h.key.addr, "HTTP/1.1", remoteAddr(c.nc)
+	if c.h2 != nil {
+		e.Proto = "HTTP/2.0"
+	}
 	return e
 }
 

@@ -21,12 +21,16 @@ type host struct {
 
 	sent, reused atomic.Uint64 // Totals' counters that each request touches
 
-	// mu guards what follows. Under it: no I/O, no Close, no hook, no call into h1,
+	// speaks says which protocols may be spoken with it. Never changes.
+	speaks protocols
+
+	// mu guards what follows. Under it: no I/O, no Close, no hook, no call into h1, h2,
 	// dialer or health (but Vigil.Ended, which waits for nothing). It is taken after
 	// Transport.mu where both are held.
 	mu      sync.Mutex
 	conns   map[*conn]struct{} // all, dialing ones included
-	idle    []*conn            // the newest last; never non-empty while a request waits
+	idle    []*conn            // the newest last; none that takes a request while one waits
+	shared  []*conn            // in use, and taking more: see shared.go
 	queue   queue
 	dialing int
 	epoch   uint64 // raised by CloseIdleConnections and Drain: what is older isn't reused
@@ -35,6 +39,13 @@ type host struct {
 	usedAt  time.Time              // the last checkout or checkin, for forgetting
 	gone    bool                   // forgotten: look it up again
 	reaping map[time.Duration]bool // the graces after which cutOrphans is to come
+
+	// Of HTTP/2.
+	proto         protocol  // what the last dial found
+	streamsEach   int       // what the last connection offered
+	fruitless     int       // see storm.go
+	dialNotBefore time.Time // zero: now
+	dialsPaused   bool      // until dialNotBefore
 
 	// See settle.go.
 	settling     []*conn
@@ -52,36 +63,37 @@ func (h *host) inUseLocked() int { return h.openLocked() - h.idleLocked() }
 
 func (h *host) emptyLocked() bool { return len(h.conns) == 0 && h.queue.len() == 0 }
 
-// popIdleLocked takes the newest idle connection, nil if there is none.
-func (h *host) popIdleLocked() *conn {
-	n := len(h.idle)
-	if n == 0 {
-		return nil
+// pickLocked returns a connection for one more request: one that carries others already,
+// or the newest idle one. It is nil if there is neither, and not yet held.
+func (h *host) pickLocked() (c *conn, wasIdle bool) {
+	if c := h.pickSharedLocked(); c != nil {
+		return c, false
 	}
-	c := h.idle[n-1]
-	h.idle[n-1] = nil
-	h.idle = h.idle[:n-1]
-	h.t.idle.Add(-1)
-	c.state = connInUse
-	return c
+	for i := len(h.idle) - 1; i >= 0; i-- {
+		if c := h.idle[i]; c.takesLocked() {
+			h.idle = slices.Delete(h.idle, i, i+1)
+			h.t.idle.Add(-1)
+			return c, true
+		}
+	}
+	return nil, false
 }
 
 // put takes back a connection on which another request may be sent: to the oldest
 // waiter, else into the idle stack. It returns false if the connection was retired.
-func (h *host) put(c *conn) bool { return h.giveBack(c, false) }
+func (h *host) put(c *conn) bool {
+	if c.h2 != nil {
+		return h.release(c, false)
+	}
+	return h.giveBack(c, false)
+}
 
 // giveBack is put for a connection that may or may not have settled already.
 func (h *host) giveBack(c *conn, settled bool) bool {
 	c.rest()
 	now := time.Now()
 	h.mu.Lock()
-	reason, ok := judge(c.candidate(now))
-	switch {
-	case h.t.closed():
-		reason, ok = ReasonClosed, false
-	case ok && h.t.closing():
-		reason, ok = ReasonIdleClosed, false
-	}
+	reason, ok := h.judgeReturnLocked(c, now)
 	switch {
 	case !ok:
 		h.mu.Unlock()
@@ -98,14 +110,23 @@ func (h *host) giveBack(c *conn, settled bool) bool {
 	return ok
 }
 
-// offer hands c to the oldest waiter, or makes it idle. If that exceeds MaxIdlePerHost
+// judgeReturnLocked says whether a connection that its request gives back may be kept.
+func (h *host) judgeReturnLocked(c *conn, now time.Time) (CloseReason, bool) {
+	reason, ok := judge(c.candidate(now))
+	switch {
+	case h.t.closed():
+		return ReasonClosed, false
+	case ok && h.t.closing():
+		return ReasonIdleClosed, false
+	}
+	return reason, ok
+}
+
+// offer hands c to the oldest waiter (or to several, if it carries several), or makes it idle. If that exceeds MaxIdlePerHost
 // the oldest idle connection is retired. It is called under mu and unlocks it.
 func (h *host) offer(c *conn, now time.Time) {
 	h.usedAt = now
-	if w := h.queue.pop(); w != nil {
-		c.state = connInUse
-		w.ready <- delivery{c: c}
-		h.noteServedLocked()
+	if h.serveLocked(c) {
 		h.mu.Unlock()
 		return
 	}
@@ -151,16 +172,23 @@ func (h *host) retire(c *conn, reason CloseReason) {
 // dropIdle retires c if it is idle. Otherwise its holder will.
 func (h *host) dropIdle(c *conn, reason CloseReason) {
 	h.mu.Lock()
-	idle := c.state == connIdle
+	idle := h.takeIdleLocked(c)
 	if idle {
-		h.removeIdleLocked(c)
-	} else {
-		idle = h.unsettleLocked(c)
+		h.leaveLocked(c, reason)
 	}
 	h.mu.Unlock()
 	if idle {
 		h.retire(c, reason)
 	}
+}
+
+// takeIdleLocked takes c for the caller, who is to retire it, if it is idle.
+func (h *host) takeIdleLocked(c *conn) bool {
+	if c.state == connIdle {
+		h.removeIdleLocked(c)
+		return true
+	}
+	return h.unsettleLocked(c)
 }
 
 // dropIdleIf retires the idle connections for which drop gives a reason. It returns
@@ -178,6 +206,7 @@ func (h *host) dropIdleIf(drop func(*conn) (CloseReason, bool)) (next time.Time)
 				h.t.idle.Add(-1)
 			}
 			c.state = connInUse
+			h.leaveLocked(c, reason)
 			dead = append(dead, dropped{c, reason})
 		} else if at := c.expires(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
@@ -221,5 +250,6 @@ func (h *host) forgetConnLocked(c *conn, reason CloseReason) {
 	}
 	h.tot.ClosedBy[reason]++
 	h.noteBehindLocked(c, reason)
+	h.noteFruitLocked(c, reason, time.Now())
 	h.t.noteQuietLocked(h)
 }

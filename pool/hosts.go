@@ -19,11 +19,13 @@ type hostKey struct {
 	scheme string // "http" or "https"
 	addr   string // "host:port", lower case, IDNA
 	proxy  string // the proxy's URL, "" for a direct way
+	http1  bool   // for requests that only HTTP/1 can carry, where others are spoken too
 }
 
 // A rawKey is what a request says. It saves the hot path from making a hostKey.
 type rawKey struct {
 	scheme, host, proxy string
+	http1               bool
 }
 
 // maxAliases bounds the spellings of one host ("Example.com", "example.com:443") that
@@ -33,6 +35,11 @@ const maxAliases = 8
 // hostFor finds or makes the host of a request. The error is from Base.Proxy.
 func (t *Transport) hostFor(req *http.Request) (*host, error) {
 	raw := rawKey{scheme: req.URL.Scheme, host: req.URL.Host}
+	if len(req.Header["Upgrade"]) > 0 {
+		// HTTP/2 has no such thing (RFC 9113 section 8.6).
+		p := t.set.protocols(raw.scheme)
+		raw.http1 = p.http1 && p.http2 && switchesProtocol(req.Header)
+	}
 	var proxy *url.URL
 	if t.set.proxy != nil {
 		var err error
@@ -53,7 +60,7 @@ func (t *Transport) hostFor(req *http.Request) (*host, error) {
 }
 
 func (t *Transport) addHost(raw rawKey, proxy *url.URL) *host {
-	key := hostKey{raw.scheme, canonicalAddr(raw.scheme, raw.host), raw.proxy}
+	key := hostKey{raw.scheme, canonicalAddr(raw.scheme, raw.host), raw.proxy, raw.http1}
 	forward := proxy != nil && raw.scheme == "http" && strings.HasPrefix(proxy.Scheme, "http")
 	if forward {
 		// Absolute-form requests to any host share the connections to the proxy.
@@ -63,10 +70,16 @@ func (t *Transport) addHost(raw rawKey, proxy *url.URL) *host {
 	defer t.mu.Unlock()
 	h := t.hosts[key]
 	if h == nil {
-		h = &host{t: t, key: key, route: t.set.route, cfg: t.set.forHost(key.addr)}
+		h = &host{t: t, key: key, route: t.set.route, cfg: t.set.forHost(key.addr), speaks: t.set.protocols(raw.scheme)}
+		if raw.http1 {
+			h.speaks.http2 = false
+		}
 		h.route.Addr, h.route.Proxy, h.route.Forward = key.addr, proxy, forward
 		if raw.scheme == "https" {
 			h.route.TLS = t.set.tls
+			if raw.http1 {
+				h.route.TLS = t.set.tls1
+			}
 		}
 		h.route.ProxyTLS = t.set.tls
 		t.hosts[key] = h

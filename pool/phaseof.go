@@ -1,16 +1,19 @@
 package pool
 
-import "example.com/connwise/internal/h1"
+import "example.com/connwise/internal/wire"
 
-// phaseOf turns what an HTTP/1.1 connection did into a phase. The only proof that a
-// request is unprocessed is that the connection accepted none of its bytes: a close
-// without an answer proves nothing, since the server may have run the request.
-func phaseOf(f h1.Facts) Phase {
+// phaseOf turns what a connection did into a phase. There are two proofs that a request is
+// unprocessed: the connection accepted none of its bytes; or, with HTTP/2, the peer said so
+// (Facts.Refused). A close without an answer proves nothing, since the server may have
+// run the request.
+func phaseOf(f wire.Facts) Phase {
 	switch {
 	case f.Answered && f.Sent > 0:
 		return PhaseResponse
 	case f.Sent == 0:
 		return PhaseUnsent
+	case f.Refused:
+		return PhaseRefused
 	case f.AllSent:
 		return PhaseSent
 	}
@@ -19,21 +22,21 @@ func phaseOf(f h1.Facts) Phase {
 
 // reasonOf names the close reason of an exchange that ended without its connection
 // being reusable.
-func reasonOf(why h1.End) CloseReason {
+func reasonOf(why wire.End) CloseReason {
 	switch why {
-	case h1.EndNotKept:
+	case wire.EndNotKept:
 		return ReasonNotKept
-	case h1.EndUnread:
+	case wire.EndUnread:
 		return ReasonUnread
-	case h1.EndUpload:
+	case wire.EndUpload:
 		return ReasonUploadUnsent
-	case h1.EndSurplus:
+	case wire.EndSurplus:
 		return ReasonUnsolicited
-	case h1.EndCancelled:
+	case wire.EndCancelled:
 		return ReasonCancelled
-	case h1.EndTimeout:
+	case wire.EndTimeout:
 		return ReasonTimeout
-	case h1.EndUpgraded:
+	case wire.EndUpgraded:
 		return ReasonUpgraded
 	}
 	return ReasonError

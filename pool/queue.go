@@ -33,6 +33,7 @@ func (w *waiter) end() {
 // a dial failed (and not that the transport was closed).
 type delivery struct {
 	c       *conn
+	reused  bool // it was used before
 	err     error
 	dialled bool
 }

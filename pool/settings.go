@@ -8,11 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
 	"example.com/connwise/dialer"
 	"example.com/connwise/internal/h1"
+	"example.com/connwise/internal/h2"
 )
 
 // settings is what a Transport works with: a checked copy of its Config, with
@@ -26,8 +26,11 @@ type settings struct {
 	maxIdle            int           // idle connections of all hosts; zero: no bound
 	idleConnTimeout    time.Duration // Base.IdleConnTimeout
 	h1                 h1.Options
+	h2                 h2.Options
+	https, plain       protocols
+	oneConn            bool         // HTTP2.StrictMaxConcurrentRequests: no second one for want of streams
 	route              dialer.Route // what all routes share; Addr, TLS and Proxy are filled in per host
-	tls                *tls.Config  // for https hosts; cloned by the dialer
+	tls, tls1          *tls.Config  // for https hosts, tls1 for requests that need HTTP/1; cloned by the dialer
 	dialer             dialer.Dialer
 }
 
@@ -67,8 +70,11 @@ func newSettings(cfg Config) (*settings, error) {
 			ReadBufferSize:  base.ReadBufferSize,
 			WriteBufferSize: base.WriteBufferSize,
 		},
-		tls: tlsConfig(base),
+		h2: http2Options(&cfg, base),
 	}
+	s.https, s.plain = protocolsOf(base)
+	s.oneConn = base.HTTP2 != nil && base.HTTP2.StrictMaxConcurrentRequests
+	s.tls, s.tls1 = tlsConfig(base, s.https), tlsConfig(base, protocols{http1: true})
 	s.Base = nil
 	s.MaxIdlePerHost = cmp.Or(cfg.MaxIdlePerHost, base.MaxIdleConnsPerHost)
 	s.MaxConnsPerHost = cmp.Or(cfg.MaxConnsPerHost, base.MaxConnsPerHost)
@@ -108,16 +114,12 @@ func baseRoute(base *http.Transport) dialer.Route {
 	return r
 }
 
-// tlsConfig is Base's with the protocols that this transport speaks. "h2" is taken out
-// of the offer: http.Transport.Clone puts it in unasked. Without an offer of the caller's
-// none is made, as by net/http where it speaks HTTP/1 only: every server takes that.
-func tlsConfig(base *http.Transport) *tls.Config {
-	cfg := base.TLSClientConfig.Clone()
-	if cfg == nil {
-		cfg = &tls.Config{}
+// protocols are those that may be spoken with a scheme's origins.
+func (s *settings) protocols(scheme string) protocols {
+	if scheme == "https" {
+		return s.https
 	}
-	cfg.NextProtos = slices.DeleteFunc(slices.Clone(cfg.NextProtos), func(p string) bool { return p == "h2" })
-	return cfg
+	return s.plain
 }
 
 // forHost is the Config's view of one host.

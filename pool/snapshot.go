@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/url"
 	"slices"
+	"time"
 )
 
 // Stats returns a snapshot. It takes each host's lock for a moment, one after the other.
@@ -25,13 +26,29 @@ func (t *Transport) Stats() Stats {
 
 func (h *host) stats() HostStats {
 	h.mu.Lock()
-	defer h.mu.Unlock()
+	hs, shared := h.statsLocked()
+	h.mu.Unlock()
+	slices.SortFunc(shared, func(a, b *conn) int { return a.opened.Compare(b.opened) })
+	for _, c := range shared {
+		hs.Conns = append(hs.Conns, c.stats())
+	}
+	return hs
+}
+
+// statsLocked also returns the HTTP/2 connections, which are to be asked without h.mu.
+func (h *host) statsLocked() (hs HostStats, shared []*conn) {
+	for c := range h.conns {
+		if c.state != connDialing && c.h2 != nil {
+			shared = append(shared, c)
+		}
+	}
 	tot := h.totalsLocked()
 	limit, from := idleLimit(h.cfg, h.shown, h.t.set.idleConnTimeout)
 	return HostStats{
 		Host:            h.key.addr,
 		Scheme:          h.key.scheme,
 		Proxy:           shownProxy(h.route.Proxy),
+		Proto:           h.proto.String(),
 		Open:            h.openLocked(),
 		Idle:            h.idleLocked(),
 		InUse:           h.inUseLocked(),
@@ -40,6 +57,22 @@ func (h *host) stats() HostStats {
 		IdleLimit:       limit,
 		IdleLimitSource: from.String(),
 		Totals:          tot,
+	}, shared
+}
+
+func (c *conn) stats() ConnStats {
+	at, addr := c.h2.State(), remoteAddr(c.nc)
+	c.h.mu.Lock()
+	defer c.h.mu.Unlock()
+	return ConnStats{
+		Addr:        addr,
+		Age:         time.Since(c.opened),
+		Streams:     c.streams,
+		StreamLimit: c.limit,
+		GoAway:      c.goAway,
+		Suspect:     c.suspect,
+		PingRTT:     at.PingRTT,
+		Pings:       uint64(at.PingsSent),
 	}
 }
 
@@ -61,6 +94,12 @@ func shownProxy(u *url.URL) string {
 func (h *host) noteFailed() {
 	h.mu.Lock()
 	h.tot.Failed++
+	h.mu.Unlock()
+}
+
+func (h *host) noteRefused() {
+	h.mu.Lock()
+	h.tot.Refused++
 	h.mu.Unlock()
 }
 

@@ -25,6 +25,8 @@ const (
 	ReasonIdleClosed   CloseReason = "closed while idle"    // CloseIdleConnections, Drain or Shutdown
 	ReasonClosed       CloseReason = "transport closed"     // Close
 	ReasonUploadUnsent CloseReason = "upload not completed" // the answer ended before the request's body did
+	ReasonGoAway       CloseReason = "goaway"               // HTTP/2: the peer takes no new request on it
+	ReasonWornOut      CloseReason = "worn out"             // HTTP/2: its answers failed to come in time, or its stream ids ran out
 )
 
 // Totals are counters that only grow.
@@ -32,7 +34,9 @@ type Totals struct {
 	Sent         uint64 `json:"sent"`          // requests given to a connection, replacements included
 	Failed       uint64 `json:"failed"`        // RoundTrip calls that ended in an error
 	Reused       uint64 `json:"reused"`        // requests sent on a connection that had carried one before
-	Replaced     uint64 `json:"replaced"`      // reused connections that took no byte and were replaced silently
+	Replaced     uint64 `json:"replaced"`      // requests sent again silently: their connection took no byte, or the peer refused them
+	Refused      uint64 `json:"refused"`       // HTTP/2: requests that the peer said it did not process
+	GoAways      uint64 `json:"goaways"`       // HTTP/2: connections on which the peer sent GOAWAY
 	Stale        uint64 `json:"stale"`         // idle connections found dead by the look before reuse
 	Dials        uint64 `json:"dials"`         // dials started
 	DialsFailed  uint64 `json:"dials_failed"`  // dials that ended in an error
@@ -52,6 +56,8 @@ func (t *Totals) add(o *Totals) {
 	t.Failed += o.Failed
 	t.Reused += o.Reused
 	t.Replaced += o.Replaced
+	t.Refused += o.Refused
+	t.GoAways += o.GoAways
 	t.Stale += o.Stale
 	t.Dials += o.Dials
 	t.DialsFailed += o.DialsFailed
@@ -86,6 +92,10 @@ type HostStats struct {
 	Scheme string `json:"scheme"`
 	Proxy  string `json:"proxy,omitempty"`
 
+	// Proto is what the host was last found to speak, "HTTP/1.1" or "HTTP/2.0"; empty
+	// before the first connection.
+	Proto string `json:"proto,omitempty"`
+
 	// Gauges. Open counts connections, idle or in use; Dialing those being opened,
 	// which are not in Open; Waiting requests in the queue.
 	Open    int `json:"open"`
@@ -100,7 +110,28 @@ type HostStats struct {
 	IdleLimit       time.Duration `json:"idle_limit_ns"`
 	IdleLimitSource string        `json:"idle_limit_source"`
 
+	// Conns are the open HTTP/2 connections, the oldest first.
+	Conns []ConnStats `json:"conns,omitempty"`
+
 	Totals
+}
+
+// ConnStats is an HTTP/2 connection's part of a snapshot.
+type ConnStats struct {
+	Addr string        `json:"addr"`   // the remote address
+	Age  time.Duration `json:"age_ns"` // since it was opened
+
+	// Streams are the requests that hold it, and StreamLimit how many the peer takes: one
+	// before it has said so.
+	Streams     int `json:"streams"`
+	StreamLimit int `json:"stream_limit"`
+	// GoAway says that the peer sent GOAWAY: it takes no new request.
+	GoAway bool `json:"goaway"`
+	// Suspect says that a PING is to show whether the peer is there.
+	Suspect bool `json:"suspect"`
+	// PingRTT is the round trip of the last PING that was answered, zero if none was.
+	PingRTT time.Duration `json:"ping_rtt_ns"`
+	Pings   uint64        `json:"pings"` // sent
 }
 
 // Stats is a plain snapshot. It shares nothing with the transport.

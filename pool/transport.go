@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"example.com/connwise/internal/h1"
+	"example.com/connwise/internal/wire"
 )
 
 // A Transport is an http.RoundTripper with a connection pool of its own in place of
@@ -74,21 +74,34 @@ func (t *Transport) keepIdleBound() {
 	}
 }
 
+// Attempt is RoundTrip, but leaves a request that the peer refused by REFUSED_STREAM (an
+// overloaded server's way to say "later") to its caller, who may have a better idea of how
+// often and how soon it should be sent again. Package retry uses it.
+func (t *Transport) Attempt(req *http.Request) (*http.Response, error) { return t.send(req, true) }
+
 // RoundTrip sends req and returns the answer once its head is there. Any error is an
 // *Error, also from Body.Read afterwards (but for io.EOF and http.ErrBodyReadAfterClose).
 // After 101 Switching Protocols the body is the connection, with its own errors.
 // The caller has to close the body. The request's body is closed in any case, and not
 // read any more once RoundTrip has failed or the answer's body was closed.
-func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) { return t.send(req, false) }
+
+func (t *Transport) send(req *http.Request, once bool) (*http.Response, error) {
 	if err := checkRequest(req); err != nil {
 		closeBody(req)
 		return nil, callerError("", CallerRequest, err)
 	}
 	if req.Context().Err() != nil {
 		closeBody(req)
-		return nil, &Error{Phase: PhaseWait, Host: canonicalAddr(req.URL.Scheme, req.URL.Host), Err: h1.Ended(req.Context())}
+		return nil, &Error{Phase: PhaseWait, Host: canonicalAddr(req.URL.Scheme, req.URL.Host), Err: wire.Ended(req.Context())}
 	}
-	return newCall(t, req).run()
+	if t.set.protocols(req.URL.Scheme).none() {
+		closeBody(req)
+		return nil, callerError(canonicalAddr(req.URL.Scheme, req.URL.Host), CallerRequest, errNoProtocol)
+	}
+	c := newCall(t, req)
+	c.once = once
+	return c.run()
 }
 
 func closeBody(req *http.Request) {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,7 +38,7 @@ func checkConfig(cfg *Config, base *http.Transport) error {
 	if cfg.MaxIdlePerHost > 0 && base.MaxIdleConnsPerHost > 0 && cfg.MaxIdlePerHost != base.MaxIdleConnsPerHost {
 		return &ConfigError{"Config.MaxIdlePerHost", fmt.Sprintf("is %d, but Base.MaxIdleConnsPerHost is %d: set one of them", cfg.MaxIdlePerHost, base.MaxIdleConnsPerHost)}
 	}
-	return checkProtocols(base)
+	return checkProtocols(cfg, base)
 }
 
 // checkSigns refuses negative numbers: they mean nothing here, and "no limit" is zero.
@@ -119,26 +117,6 @@ func checkHosts(cfg *Config) error {
 	}
 	return nil
 }
-
-// checkProtocols refuses a Base that asks for what this version doesn't speak.
-// ForceAttemptHTTP2, or HTTP/2 among other protocols, is a wish that HTTP/1.1 fulfils.
-func checkProtocols(base *http.Transport) error {
-	if p := base.Protocols; p != nil && !p.HTTP1() {
-		return &ConfigError{"Config.Base.Protocols", "HTTP/1 is not among them, and this version speaks no other"}
-	}
-	if base.HTTP2 != nil && !reflect.ValueOf(*base.HTTP2).IsZero() { // Clone may set an empty one
-		return &ConfigError{"Config.Base.HTTP2", "HTTP/2 settings can't be honoured: this version speaks HTTP/1 only"}
-	}
-	for proto := range base.TLSNextProto {
-		if !slices.Contains(ownProtos, proto) {
-			return &ConfigError{"Config.Base.TLSNextProto", fmt.Sprintf("the protocol %q can't be handed over", proto)}
-		}
-	}
-	return nil
-}
-
-// ownProtos are what net/http itself puts into TLSNextProto when a transport is first used.
-var ownProtos = []string{"h2", "unencrypted_http2", "http/1.1"}
 
 // minDuration is the shortest time that makes sense for an idle timeout or an age. Less
 // is a number without its unit.

@@ -12,6 +12,8 @@ import (
 )
 
 // observe collects the facts of an attempt. err is Base's; resp counts when err is nil.
+// Outcome.Retry is what Base has sent again by itself: one failure isn't to be multiplied by
+// two layers.
 func observe(req *http.Request, resp *http.Response, err error) Outcome {
 	o := Outcome{Method: req.Method, Opted: optIn(req), Ended: over(req) != nil}
 	if err == nil {
@@ -22,6 +24,9 @@ func observe(req *http.Request, resp *http.Response, err error) Outcome {
 	}
 	o.Phase, o.Stage = phaseOf(err)
 	o.Timeout = timedOut(err)
+	if e, ok := errors.AsType[*pool.Error](err); ok {
+		o.Retry = e.Resent
+	}
 	_, o.CallerFault = errors.AsType[*pool.CallerError](err)
 	o.Closed = errors.Is(err, pool.ErrClosed)
 	if p, ok := errors.AsType[*dialer.ProxyError](err); ok {

@@ -37,13 +37,14 @@ func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error
 	body := t.bodyOf(req)
 	defer func() { body.release(err != nil) }()
 	attempt := body.first()
-	for retry := 0; ; retry++ {
-		resp, err = t.base().RoundTrip(attempt)
+	for retry, resent := 0, 0; ; retry++ {
+		resp, err = t.attempt(attempt)
 		if err == nil && !slices.Contains(t.policy.RetryStatuses, resp.StatusCode) {
 			return answer(resp, attempt, req), nil
 		}
 		o := observe(req, resp, err)
-		o.Retry, o.BodyReplayable = retry, body.replayable()
+		resent += o.Retry
+		o.Retry, o.BodyReplayable = retry+resent, body.replayable()
 		v := t.policy.Decide(o)
 		if !v.Retry {
 			return answer(resp, attempt, req), err
@@ -70,6 +71,19 @@ func (t *Transport) base() http.RoundTripper {
 		return http.DefaultTransport
 	}
 	return t.Base
+}
+
+// An attempter is a Base that can leave to its caller what it would send again by itself:
+// *pool.Transport.
+type attempter interface {
+	Attempt(*http.Request) (*http.Response, error)
+}
+
+func (t *Transport) attempt(req *http.Request) (*http.Response, error) {
+	if a, ok := t.base().(attempter); ok {
+		return a.Attempt(req)
+	}
+	return t.base().RoundTrip(req)
 }
 
 func (t *Transport) prepare() { t.policy = t.Policy.clone() }

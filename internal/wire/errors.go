@@ -49,7 +49,8 @@ const (
 	WhatHeader     = "response header"
 	WhatWriteStall = "write stall"
 	WhatReadStall  = "read stall"
-	WhatPing       = "ping" // HTTP/2: the peer gave no sign of life
+	WhatPing       = "ping"     // HTTP/2: the peer gave no sign of life
+	WhatSettings   = "settings" // HTTP/2: the peer's first frame didn't come
 )
 
 // A TimeoutError says which of the limits ended an exchange. Like net/http's, it
@@ -66,6 +67,8 @@ func (e *TimeoutError) Error() string {
 		return fmt.Sprintf("write stall: the connection took nothing for %v", e.After)
 	case WhatPing:
 		return fmt.Sprintf("the peer answered no PING for %v", e.After)
+	case WhatSettings:
+		return fmt.Sprintf("the peer sent no SETTINGS for %v", e.After)
 	case WhatReadStall:
 		return fmt.Sprintf("read stall: nothing of the answer's body came for %v", e.After)
 	}

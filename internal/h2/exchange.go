@@ -1,0 +1,309 @@
+package h2
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+	"golang.org/x/net/http2"
+
+	"example.com/connwise/internal/wire"
+)
+
+// An Exchange is one request and its answer: one stream. It's used once, and not copied after
+// that. The zero value is ready.
+//
+// After Start has returned an answer with a body, the Exchange is that body.
+type Exchange struct {
+	c     *Conn
+	req   wire.Request
+	owner Owner
+	trace *httptrace.ClientTrace
+	wake  chan struct{} // something has happened, for the one goroutine that waits: Start's, then Read's
+	up    *upload       // of a streamed body; nil without one
+
+	// Set before the request is in Conn.waiting, and not changed.
+	listSize int64 // of the header section
+	bodiless bool  // HEADERS end the request
+	trailers bool  // the request has a trailer section
+	closes   bool  // the request says that the connection is not to be used again
+	expects  bool  // the body awaits the peer's consent
+	wants1xx bool  // a hook is given interim answers
+	traced   bool  // hooks are told of what happens
+	eager    bool  // Start needs to know what Write has accepted
+
+	// Of Start, and then of Read.
+	rmu     sync.Mutex // one Read at a time. It's taken before Conn.mu.
+	gz      *wire.Gunzip
+	unwatch func() // ends the watch over the context; nil without one
+
+	// The answer, and room for the values of its fields. The read loop's until headed.
+	resp http.Response
+	vals [8]string
+
+	// Guarded by Conn.mu.
+	links
+	state    state
+	id       uint32
+	fields   section // to be encoded
+	small    []byte  // a body in memory that waits for its turn
+	gated    bool    // the body waits for the peer's consent
+	unwanted bool    // the peer has answered without it
+	data     []byte  // of the body, to be sent next
+	last     bool    // data end the body
+	window   int32   // what the peer takes of data
+
+	queued    int64 // bytes that were put into a batch
+	sent      int64 // bytes that Write has accepted
+	headOut   bool  // the header section is among them
+	endQueued bool  // END_STREAM was put into a batch
+	allSent   bool  // and accepted
+	sentAt    time.Time
+
+	answered    bool // HEADERS came, interim ones included
+	headed      bool // the final answer's head is in resp
+	peerEnd     bool // END_STREAM came
+	refused     bool // the peer proved that it didn't process the request
+	got100      bool
+	keepHead    bool // the answer to a HEAD request
+	interims    int
+	interimSize int64
+	hints       []interim
+	left        int64 // bytes of the declared length that haven't come, -1: nothing is declared
+	body        body
+	inflow      inflow
+	crediting   bool // in Conn.creditors
+	trailer     http.Header
+	dirty       bool // in Conn.dirty
+
+	returned bool // Start has returned
+	closed   bool // Close was called
+	err      error
+	final    wire.Facts
+	frozen   bool
+	why      wire.End
+	told     bool
+	nextDone *Exchange
+}
+
+var errExtendedConnect = errors.New("extended connect not supported by peer")
+
+// Start sends req on c and returns the answer. It blocks until the answer's head is there,
+// whatever becomes of the rest of the upload.
+//
+// With an answer, its Body is http.NoBody if there is none and the request is sent, and else x
+// itself. The owner is told when the stream takes none of the peer's concurrency any more, in
+// any case, once; that may be before Start returns.
+//
+// The error is the cause alone: wire.Ended's, the connection's own, one of package wire's types,
+// *GoAwayError, *ConnError, or http2.StreamError.
+//
+// wire.Request.Body is closed once in any case, unless Small is set; on an error before Start
+// returns.
+func (x *Exchange) Start(c *Conn, req wire.Request, owner Owner) (*http.Response, error) {
+	x.c, x.req, x.owner = c, req, owner
+	ctx := req.Context()
+	if err := x.prepare(ctx); err != nil {
+		return nil, x.withdraw(wire.EndError, err)
+	}
+	if ctx.Err() != nil {
+		return nil, x.withdraw(wire.EndCancelled, wire.Ended(ctx))
+	}
+	c.mu.Lock()
+	if c.closing != nil {
+		err := c.closing
+		c.unlock()
+		return nil, x.withdraw(wire.EndError, err)
+	}
+	x.state = stateWaiting
+	c.waiting.push(x)
+	c.writeAndUnlock()
+	if err := x.await(ctx); err != nil {
+		return nil, x.abort()
+	}
+	return x.open(ctx), nil
+}
+
+// prepare makes what Start sends.
+func (x *Exchange) prepare(ctx context.Context) error {
+	r := &x.req
+	x.wake = make(chan struct{}, 1)
+	if x.trace = httptrace.ContextClientTrace(ctx); x.trace != nil {
+		x.traced = true
+		x.wants1xx = x.trace.Got1xxResponse != nil
+	}
+	length, err := wire.BodyLength(r)
+	if err != nil {
+		return err
+	}
+	w := fieldWriter{fieldList: newSection().fieldList}
+	x.fields = section{w.fieldList}
+	if x.trace != nil && x.trace.WroteHeaderField != nil {
+		w.trace = x.trace
+	}
+	if err := w.writeRequest(r, length); err != nil {
+		return err
+	}
+	x.listSize = w.size()
+	x.trailers = len(r.Trailer) > 0
+	x.bodiless = length == 0 && !x.trailers
+	x.closes = r.Close || r.Request.Close || httpguts.HeaderValuesContainsToken(r.Header["Connection"], "close")
+	x.expects = length != 0 && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue") && x.c.opt.ContinueTimeout > 0
+	x.gated = x.expects
+	switch {
+	case x.bodiless:
+	case r.Small != nil && !x.trailers:
+		x.small = r.Small
+	default:
+		x.up = newUpload(x, length)
+	}
+	x.eager = x.traced || x.expects || x.c.opt.HeaderTimeout > 0
+	return x.awaitExtended(ctx)
+}
+
+// awaitExtended waits until the peer has said whether it takes an extended CONNECT.
+func (x *Exchange) awaitExtended(ctx context.Context) error {
+	if len(x.req.Header[":protocol"]) == 0 {
+		return nil
+	}
+	select {
+	case <-x.c.settled:
+	case <-ctx.Done():
+		return wire.Ended(ctx)
+	case <-x.req.Cancel:
+		return wire.ErrCanceled
+	}
+	x.c.mu.Lock()
+	defer x.c.mu.Unlock()
+	switch {
+	case x.c.closing != nil:
+		return x.c.closing
+	case !x.c.peer.extendConnect:
+		return &wire.RequestError{Err: errExtendedConnect}
+	}
+	return nil
+}
+
+// withdraw ends an exchange that was never in Conn.waiting.
+func (x *Exchange) withdraw(why wire.End, err error) error {
+	c := x.c
+	c.mu.Lock()
+	c.dropLocked(x, why, err)
+	c.unlock()
+	x.closeBody()
+	return err
+}
+
+// abort ends an exchange that has failed before its answer was there.
+func (x *Exchange) abort() error {
+	x.up.halt()
+	x.closeBody()
+	c := x.c
+	c.mu.Lock()
+	defer c.unlock()
+	x.dropBodyLocked()
+	return x.err
+}
+
+// closeBody closes the body of a request if no goroutine does.
+func (x *Exchange) closeBody() {
+	if x.up != nil {
+		x.up.abandon()
+		return
+	}
+	if x.req.Small == nil && x.req.Body != nil {
+		x.req.Body.Close() // there's nothing to add to the exchange's own error
+	}
+}
+
+// open hands the answer out. What is left of the exchange ends with the context.
+func (x *Exchange) open(ctx context.Context) *http.Response {
+	c, r := x.c, &x.resp
+	r.Request = x.req.Request
+	c.mu.Lock()
+	x.returned = true
+	open := x.state == stateOpen
+	none := x.peerEnd && x.body.n == 0 && x.err == nil && x.trailer == nil
+	if x.keepHead || none && r.ContentLength <= 0 {
+		r.Body = http.NoBody
+	}
+	if r.Body == nil || open && x.up != nil {
+		r.Body = x
+	}
+	if none {
+		x.takeTrailer(x.trailer)
+	}
+	c.mu.Unlock()
+	if !x.keepHead && x.gunzips() {
+		x.decode()
+	}
+	if open {
+		x.watch(ctx)
+	}
+	if x.up == nil {
+		x.closeUnused()
+	}
+	return r
+}
+
+// closeUnused closes a body that is there and has nothing in it.
+func (x *Exchange) closeUnused() {
+	if x.req.Small == nil && x.req.Body != nil && x.up == nil {
+		x.req.Body.Close()
+	}
+}
+
+// watch ends what is left of the exchange with ctx, and with the request's deprecated Cancel
+// channel: a body that nobody reads mustn't take the peer's concurrency for ever.
+func (x *Exchange) watch(ctx context.Context) {
+	var stops []func()
+	if ctx.Done() != nil {
+		stop := context.AfterFunc(ctx, func() { x.cancel(wire.EndCancelled, wire.Ended(ctx)) })
+		stops = append(stops, func() { stop() })
+	}
+	if cancel := x.req.Cancel; cancel != nil {
+		gone := make(chan struct{})
+		stops = append(stops, sync.OnceFunc(func() { close(gone) }))
+		go func() {
+			select {
+			case <-cancel:
+				x.cancel(wire.EndCancelled, wire.ErrCanceled)
+			case <-gone:
+			}
+		}()
+	}
+	if len(stops) > 0 {
+		x.unwatch = func() {
+			for _, f := range stops {
+				f()
+			}
+		}
+	}
+}
+
+// cancel ends the exchange for this side's reasons: the peer is told, and nobody waits for
+// that.
+func (x *Exchange) cancel(why wire.End, err error) {
+	c := x.c
+	c.mu.Lock()
+	if why == wire.EndTimeout || errors.Is(err, context.DeadlineExceeded) {
+		c.missedLocked(x)
+	}
+	if c.failLocked(x, why, err, http2.ErrCodeCancel) {
+		x.dropBodyLocked()
+		x.poke()
+	}
+	c.writeAndUnlock()
+}
+
+// dropBodyLocked gives back what is unread.
+func (x *Exchange) dropBodyLocked() {
+	n := x.body.drop()
+	if n > 0 {
+		x.c.unreadLocked(int32(n))
+	}
+}

@@ -1,0 +1,254 @@
+package h2
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/http"
+
+	"golang.org/x/net/http/httpguts"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"example.com/connwise/internal/wire"
+)
+
+const (
+	// maxNearMiss is how much longer than the limit a field may be, in bytes, for only its
+	// stream to fail.
+	maxNearMiss = 64 << 10
+	// fragmentCost is what each frame of a header block counts for on top of its bytes, so
+	// that a block of empty ones ends, too.
+	fragmentCost = 64
+)
+
+// A block is a header block that is being read, of one HEADERS frame and the CONTINUATIONs
+// behind it.
+type block struct {
+	x        *Exchange // nil: the block is only decoded, as others depend on it
+	id       uint32
+	end      bool // END_STREAM
+	trailers bool
+	cost     int64 // of its frames
+	size     int64 // of its fields, as RFC 9113 section 6.5.2 counts it
+	h        http.Header
+	vals     []string // room for values
+	status   string
+	interim  bool  // 1xx
+	regular  bool  // a field that isn't a pseudo-header field has come
+	err      error // what is wrong with it
+	tooLong  bool
+}
+
+var (
+	errPseudoOrder  = errors.New("pseudo-header field behind a regular one")
+	errPseudo       = errors.New("invalid pseudo-header field")
+	errFieldName    = errors.New("invalid header field name")
+	errFieldValue   = errors.New("invalid header field value")
+	errHeaderFrames = errors.New("frame too short for its padding")
+)
+
+// onHeaders reads a HEADERS or CONTINUATION frame. The framer has seen to their order.
+func (c *Conn) onHeaders(fh http2.FrameHeader) error {
+	if fh.StreamID == 0 {
+		return protocolError("%v on stream 0", fh.Type)
+	}
+	if fh.Type == http2.FrameHeaders {
+		if err := c.beginBlock(fh); err != nil {
+			return err
+		}
+	}
+	p, discard, err := c.payload(int(fh.Length))
+	if err != nil {
+		return err
+	}
+	if fh.Type == http2.FrameHeaders {
+		if p, err = unwrap(p, fh.Flags); err != nil {
+			return &ConnError{Code: http2.ErrCodeProtocol, Reason: "HEADERS", Err: err}
+		}
+	}
+	if err := c.decode(p); err != nil {
+		return err
+	}
+	c.br.Discard(discard)
+	if fh.Flags.Has(http2.FlagHeadersEndHeaders) {
+		return c.endBlock()
+	}
+	return nil
+}
+
+// unwrap returns the fragment of a HEADERS frame without padding and priority (RFC 9113
+// section 6.2).
+func unwrap(p []byte, f http2.Flags) ([]byte, error) {
+	pad := 0
+	if f.Has(http2.FlagHeadersPadded) {
+		if len(p) < 1 {
+			return nil, errHeaderFrames
+		}
+		pad, p = int(p[0]), p[1:]
+	}
+	if f.Has(http2.FlagHeadersPriority) {
+		if len(p) < 5 {
+			return nil, errHeaderFrames
+		}
+		_ = binary.BigEndian.Uint32(p) // the dependency, which nobody heeds any more
+		p = p[5:]
+	}
+	if pad > len(p) {
+		return nil, errHeaderFrames
+	}
+	return p[:len(p)-pad], nil
+}
+
+// beginBlock finds out whose block comes.
+func (c *Conn) beginBlock(fh http2.FrameHeader) error {
+	c.blk = block{id: fh.StreamID, end: fh.Flags.Has(http2.FlagHeadersEndStream)}
+	b := &c.blk
+	c.mu.Lock()
+	defer c.unlock()
+	c.noteAnswerLocked()
+	x := c.streams[fh.StreamID]
+	if x == nil {
+		c.dec.SetEmitEnabled(false)
+		if err := c.unknownLocked(fh.StreamID); err != nil {
+			return err
+		}
+		return c.flood.stray()
+	}
+	b.x = x
+	b.trailers = x.headed
+	x.answered = true
+	c.dec.SetEmitEnabled(true)
+	return nil
+}
+
+// decode feeds the decoder, within the limits.
+func (c *Conn) decode(p []byte) error {
+	b := &c.blk
+	b.cost += int64(len(p)) + fragmentCost
+	if b.cost > c.opt.maxHeader()+maxNearMiss {
+		c.failBlock(&wire.HeaderLimitError{Limit: c.opt.maxHeader()})
+		return &ConnError{Code: http2.ErrCodeEnhanceYourCalm, Reason: "header block too long"}
+	}
+	if _, err := c.dec.Write(p); err != nil {
+		if errors.Is(err, hpack.ErrStringLength) {
+			c.failBlock(&wire.HeaderLimitError{Limit: c.opt.maxHeader()})
+			return &ConnError{Code: http2.ErrCodeEnhanceYourCalm, Reason: "header field too long"}
+		}
+		return &ConnError{Code: http2.ErrCodeCompression, Reason: "header block", Err: err}
+	}
+	return nil
+}
+
+// failBlock has the block's stream fail for a reason of its own, where the connection fails
+// as well.
+func (c *Conn) failBlock(err error) {
+	c.mu.Lock()
+	defer c.unlock()
+	if x := c.blk.x; x != nil {
+		c.failLocked(x, wire.EndError, err, http2.ErrCodeCancel)
+		c.stainLocked(x)
+	}
+}
+
+// onField is told of each field of the block.
+func (c *Conn) onField(f hpack.HeaderField) {
+	b := &c.blk
+	b.size += int64(f.Size())
+	if b.size > c.opt.maxHeader() {
+		b.tooLong = true
+		c.dec.SetEmitEnabled(false)
+		return
+	}
+	if err := b.check(f); err != nil {
+		b.err = err
+		c.dec.SetEmitEnabled(false)
+		return
+	}
+	if !f.IsPseudo() && !(b.interim && !b.x.wants1xx) {
+		b.add(c.names.canonical(f.Name), f.Value)
+	}
+}
+
+// check judges a field as net/http does (RFC 9113 sections 8.2.1 and 8.3).
+func (b *block) check(f hpack.HeaderField) error {
+	if !httpguts.ValidHeaderFieldValue(f.Value) {
+		return errFieldValue // not quoted: it may be sensitive
+	}
+	if f.IsPseudo() {
+		switch {
+		case b.regular:
+			return errPseudoOrder
+		case f.Name != ":status" || b.trailers || b.status != "":
+			return errPseudo
+		}
+		b.status = f.Value
+		b.interim = len(f.Value) == 3 && f.Value[0] == '1'
+		return nil
+	}
+	b.regular = true
+	if !validName(f.Name) {
+		return errFieldName
+	}
+	return nil
+}
+
+// validName reports whether s is a field name in lower case.
+func validName(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= 'A' && c <= 'Z' || !httpguts.IsTokenRune(rune(c)) {
+			return false
+		}
+	}
+	return len(s) > 0
+}
+
+// add appends a value. Most fields have one, so these share an array.
+func (b *block) add(key, value string) {
+	if b.h == nil {
+		b.h = make(http.Header)
+		if !b.interim && !b.trailers {
+			b.vals = b.x.vals[:]
+		}
+	}
+	old := b.h[key]
+	if old != nil || len(b.vals) == 0 {
+		b.h[key] = append(old, value)
+		return
+	}
+	v := b.vals[:1:1]
+	b.vals = b.vals[1:]
+	v[0] = value
+	b.h[key] = v
+}
+
+// endBlock acts on the block.
+func (c *Conn) endBlock() error {
+	b := &c.blk
+	if err := c.dec.Close(); err != nil {
+		return &ConnError{Code: http2.ErrCodeCompression, Reason: "header block", Err: err}
+	}
+	if b.x == nil {
+		return nil
+	}
+	if b.tooLong {
+		c.failBlock(&wire.HeaderLimitError{Limit: c.opt.maxHeader()})
+		return nil
+	}
+	err := b.err
+	if err == nil {
+		if b.trailers {
+			err = c.onTrailers()
+		} else {
+			err = c.onHead()
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	switch err.(type) {
+	case *wire.HeaderLimitError, *wire.InterimLimitError:
+		c.failBlock(err)
+		return nil
+	}
+	return http2.StreamError{StreamID: b.id, Code: http2.ErrCodeProtocol, Cause: err}
+}

@@ -1,0 +1,194 @@
+package h2
+
+import (
+	"io"
+	"runtime"
+	"time"
+
+	"golang.org/x/net/http2/hpack"
+
+	"example.com/connwise/internal/wire"
+)
+
+// writer is the sending side of a connection. Who has something to write appends it to out,
+// and if nobody writes, takes the writer's role: it takes the batch, writes it, and goes on
+// until there is nothing left. So what comes while a Write is under way leaves together.
+// Nobody who has something else to do waits in a Write: what the socket doesn't take at once
+// is left to a goroutine. Guarded by Conn.mu, except for cur's bytes, which are the role's.
+type writer struct {
+	out     batch // to be written
+	cur     batch // being written
+	enc     *hpack.Encoder
+	uploads list  // streams with data that their own windows let go
+
+	creditors    []*Exchange // streams whose credit is due
+	creditUrgent bool        // credit is worth a frame of its own
+
+	acks    int   // frames in out that the peer made necessary
+	writing bool  // somebody has the role
+	werr    error // a Write failed: nothing more is written
+	vacant  chan struct{}
+}
+
+const (
+	pumpRounds = 8        // so often somebody who has other things to do writes
+	stallPiece = 16 << 10 // so much is written at a time under a write stall limit
+	joinAt     = 4        // with so many streams it's worthwhile to let others join a batch
+)
+
+// writeAndUnlock gives c.mu back, and writes what waits if nobody else does. It doesn't
+// block.
+func (c *Conn) writeAndUnlock() {
+	lead := !c.writing && c.wantsWriteLocked()
+	c.writing = c.writing || lead
+	join := lead && len(c.streams)+c.waiting.n >= joinAt
+	c.unlock()
+	if !lead {
+		return
+	}
+	if join {
+		runtime.Gosched() // who was woken with this one may have something to write, too
+	}
+	c.pump()
+}
+
+func (c *Conn) wantsWriteLocked() bool {
+	return c.werr == nil && c.fatal == nil &&
+		(len(c.out.b) > 0 || c.creditUrgent || c.waiting.n > 0 || c.uploads.n > 0 && c.window > 0)
+}
+
+// pump writes, in the writer's role, as long as that doesn't block.
+func (c *Conn) pump() {
+	if c.sock != nil {
+		for range pumpRounds {
+			if !c.takeBatch() {
+				return
+			}
+			n, err := c.sock.write(c.cur.b)
+			if left := len(c.cur.b) - n; !c.wrote(n, err) {
+				return
+			} else if left > 0 {
+				go c.drain(n)
+				return
+			}
+		}
+	}
+	go c.drain(len(c.cur.b))
+}
+
+// drain writes, in the writer's role, what is left of cur behind its first n bytes and
+// whatever comes. It blocks.
+func (c *Conn) drain(n int) {
+	for {
+		if n == len(c.cur.b) {
+			if !c.takeBatch() {
+				return
+			}
+			n = 0
+		}
+		k, err := c.push(c.cur.b[n:])
+		if !c.wrote(k, err) {
+			return
+		}
+		n += k
+	}
+}
+
+// push is a Write, under the stall limit.
+func (c *Conn) push(p []byte) (n int, err error) {
+	if stall := c.opt.WriteStall; stall > 0 {
+		p = p[:min(len(p), stallPiece)]
+		t := time.AfterFunc(stall, func() {
+			c.fail(&wire.TimeoutError{What: wire.WhatWriteStall, After: stall})
+		})
+		defer t.Stop()
+	}
+	n, err = c.nc.Write(p)
+	n = max(0, min(n, len(p)))
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
+	return n, err
+}
+
+// takeBatch makes a batch of what waits. If there is nothing, it gives the role up.
+func (c *Conn) takeBatch() bool {
+	c.mu.Lock()
+	c.cur.reset()
+	if c.werr == nil && c.fatal == nil {
+		c.commitLocked()
+		if len(c.out.b) > 0 {
+			c.cur, c.out = c.out, c.cur
+			c.acks = 0
+			c.unlock()
+			return true
+		}
+	}
+	c.retreatLocked()
+	c.unlock()
+	return false
+}
+
+// wrote notes what a Write of cur did, and reports whether the role goes on.
+func (c *Conn) wrote(n int, err error) bool {
+	c.mu.Lock()
+	var now time.Time
+	c.cur.advance(n, func(x *Exchange, m mark) {
+		if now.IsZero() {
+			now = time.Now()
+		}
+		c.acceptedLocked(x, m, now)
+	})
+	if err != nil {
+		c.writeFailedLocked(err)
+		c.retreatLocked()
+	}
+	c.unlock()
+	return err == nil
+}
+
+func (c *Conn) retreatLocked() {
+	c.writing = false
+	if c.vacant != nil {
+		close(c.vacant)
+		c.vacant = nil
+	}
+}
+
+// readOn is how long a connection that can't be written any more is read: a GOAWAY may wait
+// there that proves requests unprocessed, and answers count, too.
+const readOn = time.Second
+
+// writeFailedLocked ends the sending side. What has no stream yet never will; the rest is the
+// read loop's to find out.
+func (c *Conn) writeFailedLocked(err error) {
+	if c.werr != nil {
+		return
+	}
+	c.werr = err
+	if c.closing == nil {
+		c.events = append(c.events, event{kind: eventAway, away: GoAway{Local: true}})
+	}
+	c.retireLocked(err)
+	c.endBy(readOn, err)
+}
+
+// awaitVacancy waits until nobody writes, but not for longer than d. The connection is closed.
+func (c *Conn) awaitVacancy(d time.Duration) {
+	c.mu.Lock()
+	if !c.writing {
+		c.mu.Unlock()
+		return
+	}
+	if c.vacant == nil {
+		c.vacant = make(chan struct{})
+	}
+	vacant := c.vacant
+	c.mu.Unlock()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-vacant:
+	case <-t.C:
+	}
+}
