@@ -122,8 +122,8 @@ func (h *host) judgeReturnLocked(c *conn, now time.Time) (CloseReason, bool) {
 	return reason, ok
 }
 
-// offer hands c to the oldest waiter (or to several, if it carries several), or makes it idle. If that exceeds MaxIdlePerHost
-// the oldest idle connection is retired. It is called under mu and unlocks it.
+// offer hands c to the oldest waiter (or to several, if it carries several), or makes it
+// idle. If that exceeds MaxIdlePerHost the oldest idle connection is retired. It is called under mu and unlocks it.
 func (h *host) offer(c *conn, now time.Time) {
 	h.usedAt = now
 	if h.serveLocked(c) {

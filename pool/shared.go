@@ -29,6 +29,7 @@ type sharing struct {
 	failed   bool        // the request that let go last has failed on the wire
 	leaving  CloseReason // it takes no new request, and is retired when the last lets go
 	goAway   bool        // the peer said so
+	orphan   bool        // nobody holds it, and ConnClosed is to retire it
 }
 
 // takesLocked tells whether c can carry one more request.
@@ -119,6 +120,9 @@ func (h *host) leaveLocked(c *conn, reason CloseReason) {
 func (h *host) release(c *conn, failed bool) (kept bool) {
 	last := c.h2.LastRead()
 	h.mu.Lock()
+	if c.streams == 0 {
+		panic("pool: connection given back twice")
+	}
 	c.streams--
 	c.failed = failed
 	if h.t.set.disableKeepAlives {
@@ -133,6 +137,7 @@ func (h *host) release(c *conn, failed bool) (kept bool) {
 		h.mu.Unlock()
 		return kept
 	}
+	h.placeLocked(c)
 	now := time.Now()
 	c.idleSince = now
 	if !last.IsZero() {
@@ -141,7 +146,14 @@ func (h *host) release(c *conn, failed bool) (kept bool) {
 	if reason, ok := h.judgeReturnLocked(c, now); !ok {
 		h.leaveLocked(c, reason)
 	}
-	if reason := c.leaving; reason != "" {
+	switch reason := c.leaving; {
+	case reason == ReasonWornOut && !c.told:
+		// It ends before its handshake is over. ConnClosed knows why, and retires it: not
+		// before those who wait for it are told, or they would get another dial.
+		c.orphan = true
+		h.mu.Unlock()
+		return false
+	case reason != "":
 		h.mu.Unlock()
 		h.retire(c, reason)
 		return false
@@ -195,7 +207,7 @@ func (c *conn) GoingAway(g h2.GoAway) {
 	}
 	h.leaveLocked(c, reason)
 	idle := h.takeIdleLocked(c)
-	if c.state == connInUse && c.streams > 0 {
+	if c.state == connInUse && c.streams > 0 && c.told { // else ConnClosed tells those who wait
 		h.dialSpareLocked()
 	}
 	h.mu.Unlock()
@@ -228,7 +240,7 @@ func (c *conn) ConnClosed(err error) {
 		c.leaving = reason // now it's known what was wrong with it
 	}
 	h.leaveLocked(c, reason)
-	idle := h.takeIdleLocked(c)
+	idle := h.takeIdleLocked(c) || c.orphan
 	if !c.told && c.state != connGone {
 		// It was never a connection that works. Whoever waited for its dial has waited for
 		// this, and would wait again with the next one.

@@ -157,13 +157,13 @@ func (c *Conn) unlock() {
 	call := len(c.events) > 0 && !c.calling
 	c.calling = c.calling || call
 	c.mu.Unlock()
+	if call {
+		c.deliver() // first, so that no stream's place goes to another on a connection that ends
+	}
 	for done != nil {
 		x := done
 		done, x.nextDone = x.nextDone, nil
 		x.owner.StreamDone(x.why)
-	}
-	if call {
-		c.deliver()
 	}
 }
 
