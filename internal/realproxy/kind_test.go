@@ -28,8 +28,9 @@ type kind struct {
 	coarse bool // takes up to 2.4 times the idle timeout to close a connection
 
 	// What it does on HTTP/2 connections.
-	silentIdle bool // closes idle ones without a GOAWAY
-	cutsReload bool // a reload cuts requests that run
+	silentIdle bool   // closes idle ones without a GOAWAY
+	cutsReload bool   // a reload cuts requests that run
+	cutting    string // what it says when it cuts requests that it had taken, against its intent
 }
 
 // closed is after how many of its idle timeouts an idle connection is sure to be closed.

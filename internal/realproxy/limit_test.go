@@ -32,10 +32,10 @@ func TestRequestLimitFailsNothing(t *testing.T) {
 			theirs.wantNeverTwice(t)
 		}
 		// Besides full connections there are those open at the end, and those that a
-		// worker dialled for and that came second to a freed one.
-		least, most := uint64(limitRequests/keepRequests), uint64(limitRequests/keepRequests+3*workers)
-		if o.dials < least || o.dials > most {
-			t.Errorf("connwise dialled %d times, want %d to %d", o.dials, least, most)
+		// worker dialled for and that came second to a freed one. Fewer are enough where the
+		// proxy takes more until the client has heard of the limit.
+		if most := uint64(limitRequests/keepRequests + 3*workers); o.dials == 0 || o.dials > most {
+			t.Errorf("connwise dialled %d times, want %d at most", o.dials, most)
 		}
 		ours.close(t)
 		std.close(t)
