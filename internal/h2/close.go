@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
-
 )
 
 const (
@@ -183,4 +182,3 @@ func (c *Conn) overLocked() {
 		}
 	}
 }
-

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
-
 )
 
 // A Conn is a connection that carries many exchanges at a time. Its methods may be called

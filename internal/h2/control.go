@@ -242,4 +242,3 @@ func codeName(code http2.ErrCode) string { return strings.ToLower(code.String())
 func (c *Conn) settingsLate() {
 	c.fail(&wire.TimeoutError{What: wire.WhatSettings, After: settingsTimeout})
 }
-

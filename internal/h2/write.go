@@ -19,7 +19,7 @@ type writer struct {
 	out     batch // to be written
 	cur     batch // being written
 	enc     *hpack.Encoder
-	uploads list  // streams with data that their own windows let go
+	uploads list // streams with data that their own windows let go
 
 	creditors    []*Exchange // streams whose credit is due
 	creditUrgent bool        // credit is worth a frame of its own
