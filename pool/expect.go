@@ -122,14 +122,17 @@ func (h *host) noteSlowLocked(c *conn) {
 	})
 }
 
-// dialSpareLocked is called when a connection with requests on it has become useless for
-// new ones: the next request is about to come, and needn't wait for its dial.
-func (h *host) dialSpareLocked() {
+// spareFrom is how many requests at a time are taken for traffic that goes on.
+const spareFrom = 2
+
+// dialSpareLocked is called when a connection with so many requests on it has become useless
+// for new ones: the next one is about to come, and needn't wait for its dial.
+func (h *host) dialSpareLocked(streams int) {
 	if h.queue.len() > 0 {
 		h.dialMissingLocked()
 		return
 	}
-	if h.hopefulLocked() || !h.canDialLocked() || h.t.closing() || h.t.set.disableKeepAlives || h.pausesLocked(time.Now()) {
+	if streams < spareFrom || h.hopefulLocked() || !h.canDialLocked() || h.t.closing() || h.t.set.disableKeepAlives || h.pausesLocked(time.Now()) {
 		return
 	}
 	h.dialLocked()

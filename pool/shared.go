@@ -29,6 +29,8 @@ type sharing struct {
 	failed   bool        // the request that let go last has failed on the wire
 	leaving  CloseReason // it takes no new request, and is retired when the last lets go
 	goAway   bool        // the peer said so
+	failing  bool        // ConnClosed is about to come
+	wasIdle  bool        // and it was idle then
 	orphan   bool        // nobody holds it, and ConnClosed is to retire it
 }
 
@@ -147,9 +149,9 @@ func (h *host) release(c *conn, failed bool) (kept bool) {
 		h.leaveLocked(c, reason)
 	}
 	switch reason := c.leaving; {
-	case reason == ReasonWornOut && !c.told:
-		// It ends before its handshake is over. ConnClosed knows why, and retires it: not
-		// before those who wait for it are told, or they would get another dial.
+	case c.failing:
+		// ConnClosed knows why, and retires it. If it ends before its handshake is over, those
+		// who wait for it are told first, or they would get another dial.
 		c.orphan = true
 		h.mu.Unlock()
 		return false
@@ -199,16 +201,23 @@ func (c *conn) GoingAway(g h2.GoAway) {
 	h := c.h
 	reason := ReasonGoAway
 	h.mu.Lock()
-	if g.Local {
+	switch {
+	case g.Failing:
+		reason = ReasonError // until ConnClosed says more
+		c.failing = true
+	case g.Local:
 		reason = ReasonWornOut
-	} else if !c.goAway {
+	case !c.goAway:
 		c.goAway = true
 		h.tot.GoAways++
 	}
 	h.leaveLocked(c, reason)
 	idle := h.takeIdleLocked(c)
-	if c.state == connInUse && c.streams > 0 && c.told { // else ConnClosed tells those who wait
-		h.dialSpareLocked()
+	if idle && g.Failing {
+		c.orphan, c.wasIdle, idle = true, true, false
+	}
+	if c.state == connInUse && c.told { // else ConnClosed tells those who wait
+		h.dialSpareLocked(c.streams)
 	}
 	h.mu.Unlock()
 	if idle {
@@ -236,10 +245,11 @@ func (c *conn) ConnClosed(err error) {
 	h := c.h
 	h.mu.Lock()
 	reason := c.endReason(err)
-	if c.leaving == ReasonWornOut {
+	if c.failing && c.leaving == ReasonError {
 		c.leaving = reason // now it's known what was wrong with it
 	}
 	h.leaveLocked(c, reason)
+	reason = c.leaving
 	idle := h.takeIdleLocked(c) || c.orphan
 	if !c.told && c.state != connGone {
 		// It was never a connection that works. Whoever waited for its dial has waited for
@@ -260,7 +270,7 @@ func (c *conn) endReason(err error) CloseReason {
 		return ReasonClosed
 	case isTimeout(err):
 		return ReasonTimeout
-	case c.state == connIdle && !c.failed:
+	case (c.state == connIdle || c.wasIdle) && !c.failed:
 		return ReasonPeerClosed
 	case endedByPeer(err):
 		return ReasonPeerAborted
@@ -304,7 +314,7 @@ var errLeaving = errors.New("pool: the peer takes no new request on the connecti
 func (h *host) stays(c *conn) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return c.leaving != ReasonGoAway && c.leaving != ReasonWornOut
+	return !c.goAway && !c.failing && c.leaving != ReasonWornOut
 }
 
 const (

@@ -13,6 +13,7 @@ import (
 // counts, bodies and answers.
 func TestDecide(t *testing.T) {
 	dial := Outcome{Method: "POST", Phase: pool.PhaseDial, BodyReplayable: true}
+	refused := Outcome{Method: "POST", Phase: pool.PhaseRefused, BodyReplayable: true}
 	with := func(o Outcome, change func(*Outcome)) Outcome { change(&o); return o }
 	answered := func(code int, after time.Duration) Outcome {
 		return Outcome{Method: "GET", Phase: pool.PhaseResponse, BodyReplayable: true,
@@ -30,6 +31,12 @@ func TestDecide(t *testing.T) {
 		{"first failure", Policy{}, dial, Verdict{Retry: true, Reason: ReasonUnprocessed}},
 		{"after one retry", Policy{}, with(dial, func(o *Outcome) { o.Retry = 1 }), Verdict{Retry: true, Reason: ReasonUnprocessed}},
 		{"after two", Policy{}, with(dial, func(o *Outcome) { o.Retry = 2 }), Verdict{Reason: ReasonExhausted}},
+		{"refused, after two", Policy{}, with(refused, func(o *Outcome) { o.Retry = 2 }), Verdict{Retry: true, Reason: ReasonUnprocessed}},
+		{"refused, after three", Policy{}, with(refused, func(o *Outcome) { o.Retry = 3 }), Verdict{Reason: ReasonExhausted}},
+		{"refused, after two of two", Policy{MaxRetries: 2}, with(refused, func(o *Outcome) { o.Retry = 2 }), Verdict{Reason: ReasonExhausted}},
+		{"refused, after two of four", Policy{MaxRefused: 4}, with(refused, func(o *Outcome) { o.Retry = 3 }), Verdict{Retry: true, Reason: ReasonUnprocessed}},
+		{"refused, never", Policy{MaxRefused: -1}, refused, Verdict{Reason: ReasonExhausted}},
+		{"refused, off", Policy{MaxRetries: -1, MaxRefused: 3}, refused, Verdict{Reason: ReasonOff}},
 		{"after two of five", Policy{MaxRetries: 5}, with(dial, func(o *Outcome) { o.Retry = 2 }), Verdict{Retry: true, Reason: ReasonUnprocessed}},
 		{"off", Off(), dial, Verdict{Reason: ReasonOff}},
 		{"caller's fault", Policy{}, with(dial, func(o *Outcome) { o.CallerFault = true }), Verdict{Reason: ReasonCallerFault}},

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"example.com/connwise/pool"
 )
 
 // Timeouts says what a policy thinks of a time limit that was reached. The end of
@@ -29,6 +31,11 @@ type Policy struct {
 	// MaxRetries is how often a request is sent again after its first attempt.
 	// Zero: 2. Negative: never.
 	MaxRetries int
+	// MaxRefused is how often a request that the peer refused without processing it
+	// (pool.PhaseRefused) is sent again: an overloaded HTTP/2 server says so, and it costs it
+	// little. Such retries count among the others. Zero: MaxRetries, or 3 if that is zero.
+	// Negative: never.
+	MaxRefused int
 
 	// Backoff returns how long to wait before retry n (1 is the first). Negative
 	// counts as zero. It must be safe for concurrent use. Nil: Interval doubles with
@@ -70,6 +77,7 @@ type Policy struct {
 
 const (
 	defaultRetries     = 2
+	defaultRefused     = 3
 	defaultInterval    = 100 * time.Millisecond
 	defaultMaxInterval = 10 * time.Second
 	defaultSpread      = 0.5
@@ -84,6 +92,19 @@ func (p *Policy) maxRetries() int {
 		return defaultRetries
 	}
 	return max(p.MaxRetries, 0)
+}
+
+// limit is how often a request whose attempt failed in that phase may have been sent again.
+func (p *Policy) limit(phase pool.Phase) int {
+	switch {
+	case phase != pool.PhaseRefused, p.MaxRetries < 0:
+		return p.maxRetries()
+	case p.MaxRefused != 0:
+		return max(p.MaxRefused, 0)
+	case p.MaxRetries == 0:
+		return defaultRefused
+	}
+	return p.MaxRetries
 }
 
 func (p *Policy) covers(method string) bool {

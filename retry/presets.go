@@ -8,8 +8,9 @@ import (
 // Default returns the rules of the zero Policy. Provably unprocessed requests are
 // sent again with any method, GET, HEAD, OPTIONS and opted-in requests also when they
 // may have been processed, but not after a timeout then. Two retries, after 100 ms and
-// 200 ms, each lengthened by up to 50 %.
-func Default() Policy { return Policy{MaxRetries: defaultRetries} }
+// 200 ms, each lengthened by up to 50 %; a third after 400 ms for a request that the peer
+// refused.
+func Default() Policy { return Policy{} }
 
 // NeverTimeouts returns the policy of an SDK's server side behind a cloud provider's
 // proxy (rules A1 to A12): Default, but no timeout is retried, not even that of a dial,

@@ -15,7 +15,7 @@ import (
 func describe(p retry.Policy) string {
 	var b strings.Builder
 	for _, l := range [][2]string{
-		{"retries", fmt.Sprintf("%d at most", retriesOf(p))},
+		{"retries", describeRetries(p)},
 		{"waits", describeWaits(p)},
 		{"methods", describeMethods(p)},
 		{"opt-in", describeOptIn(p)},
@@ -24,6 +24,25 @@ func describe(p retry.Policy) string {
 		_, _ = fmt.Fprintf(&b, "  %-9s%s\n", l[0]+":", l[1])
 	}
 	return b.String()
+}
+
+func describeRetries(p retry.Policy) string {
+	s := fmt.Sprintf("%d at most", retriesOf(p))
+	if n := refusedOf(p); n != retriesOf(p) {
+		s += fmt.Sprintf(", %d of what the peer refused", n)
+	}
+	return s
+}
+
+// refusedOf is retriesOf for what the peer refused, as retry.Policy.MaxRefused has it.
+func refusedOf(p retry.Policy) int {
+	switch {
+	case p.MaxRetries < 0:
+		return 0
+	case p.MaxRefused == 0 && p.MaxRetries == 0:
+		return 3
+	}
+	return max(cmp.Or(p.MaxRefused, p.MaxRetries), 0)
 }
 
 // retriesOf and firstWait and spreadOf put in what retry.Policy says of its zeros.

@@ -48,7 +48,7 @@ func (x *Exchange) stopped() error {
 	switch {
 	case x.closed:
 		return http.ErrBodyReadAfterClose
-	case x.err != nil && x.body.n == 0 && !x.peerEnd:
+	case x.err != nil && x.body.first == nil && !x.peerEnd:
 		return x.err
 	}
 	return nil
@@ -143,7 +143,9 @@ func (x *Exchange) Close() error {
 		if x.peerEnd {
 			why = wire.EndUpload
 		}
-		c.failLocked(x, why, http.ErrBodyReadAfterClose, http2.ErrCodeCancel)
+		if !x.wholeLocked() {
+			c.failLocked(x, why, http.ErrBodyReadAfterClose, http2.ErrCodeCancel)
+		}
 		x.poke()
 	}
 	c.writeAndUnlock()

@@ -218,7 +218,7 @@ func (c *Conn) goAwayLocked(g GoAway) {
 // retireLocked is goAwayLocked for a connection that has failed with err.
 func (c *Conn) retireLocked(err error) {
 	if c.closing == nil && !c.over {
-		c.events = append(c.events, event{kind: eventAway, away: GoAway{Local: true}})
+		c.events = append(c.events, event{kind: eventAway, away: GoAway{Local: true, Failing: true}})
 	}
 	c.closing = c.lossLocked(err, 0)
 	for x := c.waiting.pop(); x != nil; x = c.waiting.pop() {

@@ -41,6 +41,7 @@ type GoAway struct {
 	Code         http2.ErrCode
 	Debug        string // what the peer added, cut at 256 bytes
 	Local        bool   // it's not the peer who said it: nothing is known of any stream
+	Failing      bool   // with Local: the connection is about to end, and ConnClosed follows
 }
 
 // maxDebug bounds what is kept of a GOAWAY's debug data, in bytes.

@@ -227,7 +227,7 @@ func (x *Exchange) open(ctx context.Context) *http.Response {
 	c.mu.Lock()
 	x.returned = true
 	open := x.state == stateOpen
-	none := x.peerEnd && x.body.n == 0 && x.err == nil && x.trailer == nil
+	none := x.peerEnd && x.body.first == nil && x.err == nil && x.trailer == nil
 	if x.keepHead || none && r.ContentLength <= 0 {
 		r.Body = http.NoBody
 	}
@@ -293,12 +293,16 @@ func (x *Exchange) cancel(why wire.End, err error) {
 	if why == wire.EndTimeout || errors.Is(err, context.DeadlineExceeded) {
 		c.missedLocked(x)
 	}
-	if c.failLocked(x, why, err, http2.ErrCodeCancel) {
+	if !x.wholeLocked() && c.failLocked(x, why, err, http2.ErrCodeCancel) {
 		x.dropBodyLocked()
 		x.poke()
 	}
 	c.writeAndUnlock()
 }
+
+// wholeLocked reports whether both sides are through, but for a Write that is under way and
+// has the end of the request: there's nothing left to tell the peer.
+func (x *Exchange) wholeLocked() bool { return x.peerEnd && x.endQueued && x.err == nil }
 
 // dropBodyLocked gives back what is unread.
 func (x *Exchange) dropBodyLocked() {
