@@ -5,7 +5,7 @@ COUNT ?= 6
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-proxies lint vulncheck bench fuzz cover tidy-check
+.PHONY: help build test test-proxies test-bulk lint vulncheck bench fuzz cover tidy-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,8 +16,11 @@ build: ## build the command into bin/
 test: ## run all tests, with the race detector, in random order
 	$(GO) test -race -shuffle=on ./...
 
-test-proxies: ## run the tests behind real nginx and HAProxy (both must be installed)
+test-proxies: ## run the tests behind real proxies (.ci/run names their Debian packages)
 	$(GO) test -tags proxies -count=1 -timeout 10m ./internal/realproxy/...
+
+test-bulk: ## send 100,000 requests through proxies that reload, over HTTP/2
+	CONNWISE_BULK=100000 $(GO) test -tags proxies -count=1 -timeout 10m -run Bulk -v ./internal/realproxy/...
 
 lint: ## gofmt, go vet and staticcheck (pinned in go.mod)
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi

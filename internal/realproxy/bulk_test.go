@@ -42,6 +42,28 @@ func TestBulkLosesNothing(t *testing.T) {
 	}
 }
 
+// Many long uploads at once bring no answer for a while, and more credit than anything else.
+func TestLongUploadsAtOnce(t *testing.T) {
+	for _, k := range bulkKinds {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			r, c := newBulkRig(t, variant{kind: k, proto: overH2})
+			ours, rec := newConnwise(r), &record{client: "connwise"}
+			rt := ours.transport(t)
+			var wg sync.WaitGroup
+			for range bulkWorkers {
+				wg.Go(func() { r.sendLong(rt, rec) })
+			}
+			wg.Wait()
+			o := judge(rec, ours, r.executions())
+			logTable(t, o)
+			c.wantRight(t)
+			o.wantClean(t)
+			ours.close(t)
+		})
+	}
+}
+
 // bulkShare is how many requests a client sends on each way.
 func bulkShare(t *testing.T) int64 {
 	t.Helper()

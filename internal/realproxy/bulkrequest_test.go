@@ -25,34 +25,46 @@ var bulkMethods = []string{
 
 // sendBulk makes one request of a random kind and compares the answer.
 func (r *rig) sendBulk(rt http.RoundTripper, rec *record) {
+	method := bulkMethods[rand.N(len(bulkMethods))]
+	var up int64
+	switch method {
+	case http.MethodPost, http.MethodPut, http.MethodPatch:
+		up = bulkSize()
+	}
+	r.sendSized(rt, rec, method, up, bulkSize())
+}
+
+// sendLong uploads the longest body.
+func (r *rig) sendLong(rt http.RoundTripper, rec *record) {
+	r.sendSized(rt, rec, http.MethodPost, maxBulk, 0)
+}
+
+// sendSized makes a request with a body of up bytes, asks for one of down bytes, and compares
+// the answer.
+func (r *rig) sendSized(rt http.RoundTripper, rec *record, method string, up, down int64) {
 	ctx, cancel := context.WithTimeout(context.Background(), bulkTime)
 	defer cancel()
-	a := attempt{id: r.ids.Add(1), begin: time.Now()}
-	req, err := r.bulkRequest(ctx, a.id)
+	a := attempt{id: r.ids.Add(1), method: method, begin: time.Now()}
+	req, err := r.sizedRequest(ctx, a.id, method, up, down)
 	if err == nil {
-		a.method = req.Method
 		err = r.checkAnswer(rt, req, a.id)
 	}
 	a.err, a.end = err, time.Now()
 	rec.add(a)
 }
 
-// bulkRequest makes a request. Its body, if any, can be had again.
-func (r *rig) bulkRequest(ctx context.Context, id uint64) (*http.Request, error) {
-	method := bulkMethods[rand.N(len(bulkMethods))]
+// sizedRequest makes the request. Its body, if any, can be had again.
+func (r *rig) sizedRequest(ctx context.Context, id uint64, method string, up, down int64) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, r.url, nil)
 	if err != nil {
 		return nil, err
 	}
-	var up int64
-	switch method {
-	case http.MethodPost, http.MethodPut, http.MethodPatch:
-		up = bulkSize()
+	if up > 0 || method == http.MethodPost {
 		setBody(req, pattern{id, up})
 	}
 	req.Header.Set(peer.HeaderID, strconv.FormatUint(id, 10))
 	req.Header.Set(headerUp, strconv.FormatInt(up, 10))
-	req.Header.Set(headerDown, strconv.FormatInt(bulkSize(), 10))
+	req.Header.Set(headerDown, strconv.FormatInt(down, 10))
 	if rand.N(2) == 0 {
 		req.Header.Set(headerLength, "yes")
 	}
