@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"example.com/connwise/internal/h2"
@@ -49,13 +51,19 @@ func (p protocols) offer(own []string) []string {
 // protocolsOf says what base speaks with https and with http. Without Base.Protocols that
 // is what net/http would speak with ForceAttemptHTTP2: a dial hook or a TLS configuration
 // of the caller's is no reason against HTTP/2. What says no is a TLSNextProto without "h2"
-// (net/http's old switch), or a NextProtos of the caller's without it.
+// (net/http's old switch), a NextProtos of the caller's without it, or GODEBUG's http2client=0.
 func protocolsOf(base *http.Transport) (https, plain protocols) {
 	if p := base.Protocols; p != nil {
 		// As net/http: with HTTP/1 among them, plain http speaks that.
 		return protocols{p.HTTP1(), p.HTTP2()}, protocols{p.HTTP1(), p.UnencryptedHTTP2() && !p.HTTP1()}
 	}
-	return protocols{http1: true, http2: base.ForceAttemptHTTP2 || !declinesHTTP2(base)}, protocols{http1: true}
+	two := (base.ForceAttemptHTTP2 || !declinesHTTP2(base)) && !switchedOff(os.Getenv("GODEBUG"))
+	return protocols{http1: true, http2: two}, protocols{http1: true}
+}
+
+// switchedOff tells whether net/http's clients are told to keep to HTTP/1.
+func switchedOff(godebug string) bool {
+	return slices.Contains(strings.Split(godebug, ","), "http2client=0")
 }
 
 func declinesHTTP2(base *http.Transport) bool {

@@ -6,8 +6,6 @@ import (
 	"net/textproto"
 	"time"
 
-	"golang.org/x/net/http2"
-
 	"example.com/connwise/internal/wire"
 )
 
@@ -61,9 +59,9 @@ func (x *Exchange) advance(p *progress) (ended bool, err error) {
 		c.settleLocked(x)
 	}
 	if !x.eager && !x.traced {
-		ended, err = x.headed, x.err
+		ended, err = x.outcomeLocked()
 		c.writeAndUnlock()
-		return ended, x.outcome(ended, err)
+		return ended, err
 	}
 	now := *x.glimpseLocked()
 	c.writeAndUnlock()
@@ -78,16 +76,17 @@ func (x *Exchange) advance(p *progress) (ended bool, err error) {
 		x.consent(p)
 	}
 	x.setTimer(p, &now)
-	return now.headed, x.outcome(now.headed, now.err)
+	return now.headed, now.err
 }
 
-// outcome is the error that Start fails with. An answer that is there counts more than what
-// became of the stream behind it: its body tells.
-func (x *Exchange) outcome(headed bool, err error) error {
-	if headed && !cancelled(err) {
-		return nil
+// outcomeLocked tells whether the answer is there, or with which error Start fails. An answer
+// counts more than what became of the stream behind it, as its body tells; but not if it was
+// this side that ended the exchange.
+func (x *Exchange) outcomeLocked() (headed bool, err error) {
+	if x.headed && !x.quit {
+		return true, nil
 	}
-	return err
+	return false, x.err
 }
 
 // A glimpse is a copy of what Start needs to know.
@@ -99,9 +98,10 @@ type glimpse struct {
 
 func (x *Exchange) glimpseLocked() *glimpse {
 	g := &glimpse{
-		headOut: x.headOut, allSent: x.allSent, answered: x.answered, headed: x.headed,
-		got100: x.got100, expects: x.expects, hints: x.hints, err: x.err,
+		headOut: x.headOut, allSent: x.allSent, answered: x.answered,
+		got100: x.got100, expects: x.expects, hints: x.hints,
 	}
+	g.headed, g.err = x.outcomeLocked()
 	x.hints = nil
 	if g.hints != nil {
 		x.interims, x.interimSize = 0, 0 // what the caller looks at is the caller's to limit
@@ -208,13 +208,4 @@ func (x *Exchange) consent(p *progress) {
 		}
 	}
 	c.writeAndUnlock()
-}
-
-// cancelled reports whether err is of this side's making.
-func cancelled(err error) bool {
-	if err == nil {
-		return false
-	}
-	_, stream := err.(http2.StreamError)
-	return !stream
 }

@@ -30,6 +30,7 @@ type Exchange struct {
 	listSize int64 // of the header section
 	bodiless bool  // HEADERS end the request
 	trailers bool  // the request has a trailer section
+	head     bool  // a HEAD request: its answer has no body
 	closes   bool  // the request says that the connection is not to be used again
 	expects  bool  // the body awaits the peer's consent
 	wants1xx bool  // a hook is given interim answers
@@ -69,7 +70,6 @@ type Exchange struct {
 	peerEnd     bool // END_STREAM came
 	refused     bool // the peer proved that it didn't process the request
 	got100      bool
-	keepHead    bool // the answer to a HEAD request
 	interims    int
 	interimSize int64
 	hints       []interim
@@ -82,6 +82,8 @@ type Exchange struct {
 
 	returned bool // Start has returned
 	closed   bool // Close was called
+	quit     bool // this side gave up: what has come counts no more
+	quit     bool // this side has ended it
 	err      error
 	final    wire.Facts
 	frozen   bool
@@ -123,7 +125,7 @@ func (x *Exchange) Start(c *Conn, req wire.Request, owner Owner) (*http.Response
 	c.waiting.push(x)
 	c.writeAndUnlock()
 	if err := x.await(ctx); err != nil {
-		return nil, x.abort()
+		return nil, x.abort(err)
 	}
 	return x.open(ctx), nil
 }
@@ -150,6 +152,7 @@ func (x *Exchange) prepare(ctx context.Context) error {
 	}
 	x.listSize = w.size()
 	x.trailers = len(r.Trailer) > 0
+	x.head = r.Method == http.MethodHead
 	x.bodiless = length == 0 && !x.trailers
 	x.closes = r.Close || r.Request.Close || httpguts.HeaderValuesContainsToken(r.Header["Connection"], "close")
 	x.expects = length != 0 && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue") && x.c.opt.ContinueTimeout > 0
@@ -198,14 +201,16 @@ func (x *Exchange) withdraw(why wire.End, err error) error {
 	return err
 }
 
-// abort ends an exchange that has failed before its answer was there.
-func (x *Exchange) abort() error {
+// abort ends an exchange that has failed before its answer was there, with err if nothing else
+// was known before.
+func (x *Exchange) abort(err error) error {
 	x.up.halt()
 	x.closeBody()
 	c := x.c
 	c.mu.Lock()
 	defer c.unlock()
 	x.dropBodyLocked()
+	x.setErrLocked(err)
 	return x.err
 }
 
@@ -226,9 +231,9 @@ func (x *Exchange) open(ctx context.Context) *http.Response {
 	r.Request = x.req.Request
 	c.mu.Lock()
 	x.returned = true
-	open := x.state == stateOpen
+	open, unwanted := x.state == stateOpen, x.unwanted
 	none := x.peerEnd && x.body.first == nil && x.err == nil && x.trailer == nil
-	if x.keepHead || none && r.ContentLength <= 0 {
+	if x.head || none && r.ContentLength <= 0 {
 		r.Body = http.NoBody
 	}
 	if r.Body == nil || open && x.up != nil {
@@ -238,23 +243,16 @@ func (x *Exchange) open(ctx context.Context) *http.Response {
 		x.takeTrailer(x.trailer)
 	}
 	c.mu.Unlock()
-	if !x.keepHead && x.gunzips() {
+	if !x.head && x.gunzips() {
 		x.decode()
 	}
 	if open {
 		x.watch(ctx)
 	}
-	if x.up == nil {
-		x.closeUnused()
+	if x.up == nil || unwanted {
+		x.closeBody()
 	}
 	return r
-}
-
-// closeUnused closes a body that is there and has nothing in it.
-func (x *Exchange) closeUnused() {
-	if x.req.Small == nil && x.req.Body != nil && x.up == nil {
-		x.req.Body.Close()
-	}
 }
 
 // watch ends what is left of the exchange with ctx, and with the request's deprecated Cancel
@@ -294,6 +292,8 @@ func (x *Exchange) cancel(why wire.End, err error) {
 		c.missedLocked(x)
 	}
 	if !x.wholeLocked() && c.failLocked(x, why, err, http2.ErrCodeCancel) {
+		x.quit = true
+		x.quit = true
 		x.dropBodyLocked()
 		x.poke()
 	}

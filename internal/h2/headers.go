@@ -224,6 +224,7 @@ func (b *block) add(key, value string) {
 // endBlock acts on the block.
 func (c *Conn) endBlock() error {
 	b := &c.blk
+	defer func() { *b = block{} }() // nothing of an exchange is to be held on to
 	if err := c.dec.Close(); err != nil {
 		return &ConnError{Code: http2.ErrCodeCompression, Reason: "header block", Err: err}
 	}
