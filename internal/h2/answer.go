@@ -42,6 +42,7 @@ func (c *Conn) onHead() error {
 	if x.state != stateOpen {
 		return nil
 	}
+	c.flood.useful()
 	c.headLocked(x)
 	if b.end {
 		c.endReadingLocked(x)
@@ -97,7 +98,6 @@ func (c *Conn) onInterim(status int) error {
 func (c *Conn) headLocked(x *Exchange) {
 	x.headed = true
 	x.left = x.resp.ContentLength
-	x.keepHead = x.req.Method == http.MethodHead
 	c.stainLocked(x)
 }
 
@@ -111,7 +111,7 @@ func fillAnswer(r *http.Response, status int, b *block) {
 	}
 	announceTrailer(r)
 	r.ContentLength = contentLength(r.Header)
-	if r.ContentLength < 0 && b.end && b.x.req.Method != http.MethodHead {
+	if r.ContentLength < 0 && b.end && !b.x.head {
 		r.ContentLength = 0
 	}
 }
@@ -203,7 +203,7 @@ func (x *Exchange) gunzips() bool {
 // endReadingLocked notes END_STREAM.
 func (c *Conn) endReadingLocked(x *Exchange) {
 	x.peerEnd = true
-	if x.left > 0 && !x.keepHead {
+	if x.left > 0 && !x.head {
 		c.brokenLocked(x, fmt.Errorf("%d bytes short of Content-Length: %w", x.left, errShort))
 	}
 	c.stainLocked(x)

@@ -56,7 +56,7 @@ func (t *batch) advance(n int, done func(*Exchange, mark)) {
 		k := min(n, s.n)
 		s.n -= k
 		n -= k
-		if s.x != nil {
+		if s.x != nil && s.mark != markReset {
 			s.x.sent += int64(k)
 		}
 		if s.n > 0 {

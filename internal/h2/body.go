@@ -154,6 +154,7 @@ func (x *Exchange) Close() error {
 	}
 	x.release()
 	x.up.halt()
+	x.up.abandon()
 	if x.rmu.TryLock() {
 		if x.gz != nil {
 			x.gz.Drop(http.ErrBodyReadAfterClose)

@@ -43,7 +43,6 @@ func (k *chunk) write(p []byte) { k.w += copy(k.b[k.w:], p) }
 // A body is the unread part of an answer. Guarded by Conn.mu.
 type body struct {
 	first, last *chunk
-	n           int // bytes
 }
 
 func (b *body) tail() *chunk { return b.last }

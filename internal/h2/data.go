@@ -129,7 +129,7 @@ func (c *Conn) judgeDataLocked(x *Exchange, n, extra int32) error {
 		return bad(http2.ErrCodeStreamClosed, "DATA after END_STREAM")
 	case !x.headed:
 		return bad(http2.ErrCodeProtocol, "DATA before HEADERS")
-	case x.keepHead && n > 0:
+	case x.head && n > 0:
 		return bad(http2.ErrCodeProtocol, "DATA in the answer to a HEAD request")
 	case !x.inflow.take(n + extra):
 		return bad(http2.ErrCodeFlowControl, "DATA beyond the stream's window")

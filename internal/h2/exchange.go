@@ -83,7 +83,6 @@ type Exchange struct {
 	returned bool // Start has returned
 	closed   bool // Close was called
 	quit     bool // this side gave up: what has come counts no more
-	quit     bool // this side has ended it
 	err      error
 	final    wire.Facts
 	frozen   bool

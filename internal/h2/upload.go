@@ -100,8 +100,12 @@ func (u *upload) halt() {
 	}
 }
 
-// abandon closes the body if no goroutine ever will.
+// abandon closes the body if no goroutine ever will, as the upload has been stopped, or isn't
+// wanted.
 func (u *upload) abandon() {
+	if u == nil {
+		return
+	}
 	u.x.c.mu.Lock()
 	begun := u.begun
 	u.x.c.mu.Unlock()
@@ -155,11 +159,8 @@ func (x *Exchange) failure() error {
 // transfer sends the body.
 func (u *upload) transfer() error {
 	buf := uploadBuffers.Get().(*[uploadBuffer]byte)
-	err := u.copy(buf[:])
-	if !errors.Is(err, wire.ErrStopped) {
-		uploadBuffers.Put(buf)
-	}
-	return err
+	defer uploadBuffers.Put(buf)
+	return u.copy(buf[:])
 }
 
 // copy sends the body piece by piece, and never more than was promised. END_STREAM follows

@@ -166,9 +166,6 @@ func (c *Conn) writeFailedLocked(err error) {
 		return
 	}
 	c.werr = err
-	if c.closing == nil {
-		c.events = append(c.events, event{kind: eventAway, away: GoAway{Local: true}})
-	}
 	c.retireLocked(err)
 	c.endBy(readOn, err)
 }
