@@ -33,6 +33,16 @@ func TestH2NotesViolations(t *testing.T) {
 				h.check(h.fr.WriteData(1, false, make([]byte, 16<<10)))
 			}
 		}, "DATA on stream 1 beyond the window"},
+		{"reset twice", func(h *h2Hand) {
+			h.headers(1, false)
+			h.check(h.fr.WriteRSTStream(1, http2.ErrCodeCancel))
+			h.check(h.fr.WriteRSTStream(1, http2.ErrCodeCancel))
+		}, "RST_STREAM on stream 1 behind its RST_STREAM"},
+		{"sent behind a reset", func(h *h2Hand) {
+			h.headers(1, false)
+			h.check(h.fr.WriteRSTStream(1, http2.ErrCodeCancel))
+			h.check(h.fr.WriteData(1, true, nil))
+		}, "DATA on stream 1 behind its RST_STREAM"},
 		{"never opened", func(h *h2Hand) { h.check(h.fr.WriteData(7, true, nil)) }, "DATA on stream 7, which was never opened"},
 		{"short", func(h *h2Hand) {
 			h.headers(1, false, "content-length", "5")

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
 )
 
 func TestH2ServesAndRecords(t *testing.T) {
@@ -135,19 +137,23 @@ func TestH2RefusesTheNext(t *testing.T) {
 
 func TestH2LateSettings(t *testing.T) {
 	const late = 50 * time.Millisecond
-	f := H2Faults{MaxStreams: 1, SettingsDelay: late}
+	f := H2Faults{MaxStreams: 1, SettingsDelay: late, Delay: late}
 	runH2(t, H2Options{Faults: f}, func(t *testing.T, r *h2Rig) {
 		start := time.Now()
 		h := r.hand()
 		h.headers(1, true)
-		h.want(1) // the answer needs no SETTINGS
-		for {
-			if s := h.want(4); !s.Ack() {
-				break
-			}
+		h.headers(3, true)
+		if f := h.want(http2.FrameSettings); f.Ack() {
+			t.Error("an acknowledgement came before the server's SETTINGS")
 		}
 		if took := time.Since(start); took < late {
 			t.Errorf("SETTINGS after %v, want %v", took, late)
+		}
+		if f := h.want(http2.FrameRSTStream); f.StreamID != 3 || f.Code != http2.ErrCodeRefusedStream {
+			t.Errorf("stream %d is reset with %v", f.StreamID, f.Code)
+		}
+		if f := h.want(http2.FrameHeaders); f.StreamID != 1 {
+			t.Errorf("stream %d is answered", f.StreamID)
 		}
 	})
 }

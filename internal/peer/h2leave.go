@@ -11,7 +11,10 @@ const (
 	maxFarewells = 16        // GOAWAYs of a client's that a report repeats
 )
 
-var errExpelled = errors.New("peer: too many PINGs")
+var (
+	errExpelled = errors.New("peer: too many PINGs")
+	errClosed   = errors.New("peer: server is closed")
+)
 
 // departLocked begins to end a connection in Serve. Later calls do nothing.
 func (c *H2Conn) departLocked(g H2GoAway) error {

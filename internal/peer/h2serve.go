@@ -50,7 +50,8 @@ func (c *H2Conn) Serve() {
 	}
 }
 
-// begin sends the first SETTINGS, now or later.
+// begin sends the first SETTINGS, now or later. Nothing may be sent before them (RFC 9113
+// section 3.4), so nothing is read before them either.
 func (c *H2Conn) begin() error {
 	p := c.srv.plan.Load()
 	window := p.Window
@@ -61,17 +62,13 @@ func (c *H2Conn) begin() error {
 	if p.MaxStreams > 0 {
 		ss = append(ss, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: uint32(p.MaxStreams)})
 	}
-	send := func() error {
-		if err := c.Settings(ss...); err != nil || window <= h2Window {
-			return err
-		}
-		return c.Credit(0, window-h2Window)
+	if !c.srv.pause(p.SettingsDelay) {
+		return errClosed
 	}
-	if p.SettingsDelay == 0 {
-		return send()
+	if err := c.Settings(ss...); err != nil || window <= h2Window {
+		return err
 	}
-	c.later(p.SettingsDelay, func() { _ = send() })
-	return nil
+	return c.Credit(0, window-h2Window)
 }
 
 // later runs f after d, unless the server is closed before, and sends what f wrote.

@@ -7,6 +7,9 @@ import (
 	"golang.org/x/net/http2"
 )
 
+// maxResets bounds the memory of streams that were reset.
+const maxResets = 1 << 12
+
 // An h2Stream is open: the client hasn't ended or reset it, or the answer isn't out.
 type h2Stream struct {
 	req     H2Request
@@ -18,8 +21,9 @@ type h2Stream struct {
 
 // h2Streams are a connection's streams and windows. H2Conn.mu guards them.
 type h2Streams struct {
-	open map[uint32]*h2Stream
-	last uint32 // the highest that the client opened
+	open  map[uint32]*h2Stream
+	last  uint32              // the highest that the client opened
+	reset map[uint32]struct{} // the client ended them by RST_STREAM; some of the latest
 
 	recv, send         int // the connection's windows
 	recvStart, recvMax int // of a new stream: as announced, and the largest that a client may believe in
@@ -31,7 +35,7 @@ type h2Streams struct {
 
 func (s *h2Streams) init() {
 	*s = h2Streams{
-		open: make(map[uint32]*h2Stream), limit: -1,
+		open: make(map[uint32]*h2Stream), reset: make(map[uint32]struct{}), limit: -1,
 		recv: h2Window, send: h2Window, recvStart: h2Window, recvMax: h2Window, sendStart: h2Window,
 	}
 }
@@ -105,10 +109,7 @@ func (s *h2Streams) data(f *H2Frame, keep int) (*h2Stream, error) {
 	s.recv -= n
 	st := s.open[f.StreamID]
 	if st == nil {
-		if f.StreamID > s.last {
-			return nil, fmt.Errorf("DATA on stream %d, which was never opened", f.StreamID)
-		}
-		return nil, nil
+		return nil, s.closed(f)
 	}
 	st.recv -= n
 	st.req.Size += int64(len(f.Data))
@@ -119,6 +120,26 @@ func (s *h2Streams) data(f *H2Frame, keep int) (*h2Stream, error) {
 		return st, fmt.Errorf("DATA on stream %d beyond the window", f.StreamID)
 	}
 	return st, nil
+}
+
+// closed returns what is wrong with a frame on a stream that isn't open: nothing, if the
+// server has ended it and the client may not have known.
+func (s *h2Streams) closed(f *H2Frame) error {
+	if f.StreamID > s.last {
+		return fmt.Errorf("%v on stream %d, which was never opened", f.Type, f.StreamID)
+	}
+	if _, ok := s.reset[f.StreamID]; ok {
+		return fmt.Errorf("%v on stream %d behind its RST_STREAM", f.Type, f.StreamID)
+	}
+	return nil
+}
+
+// noteReset remembers a stream that the client has reset.
+func (s *h2Streams) noteReset(stream uint32) {
+	if len(s.reset) == maxResets {
+		clear(s.reset)
+	}
+	s.reset[stream] = struct{}{}
 }
 
 // complete ends the client's side of a stream, and checks the request's length.

@@ -40,7 +40,7 @@ func (c *H2Conn) takeHeaders(f *H2Frame) error {
 	var err error
 	switch {
 	case st == nil && f.StreamID <= c.streams.last:
-		return nil // trailers of a stream that the server has reset
+		return c.streams.closed(f) // trailers
 	case st == nil:
 		st, err = c.streams.add(f)
 		f.opened = true
@@ -74,6 +74,12 @@ func (c *H2Conn) complete(f *H2Frame, st *h2Stream) error {
 }
 
 func (c *H2Conn) takeReset(f *H2Frame) error {
+	if c.streams.open[f.StreamID] == nil {
+		if err := c.streams.closed(f); err != nil {
+			return err
+		}
+	}
+	c.streams.noteReset(f.StreamID)
 	c.srv.book.note(c, func(r *H2ConnReport) { r.Cancelled++ })
 	c.forget(f.StreamID)
 	return nil

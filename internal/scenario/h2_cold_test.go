@@ -15,8 +15,6 @@ import (
 
 	"example.com/connwise/internal/peer"
 	"example.com/connwise/pool"
-
-	"golang.org/x/net/http2"
 )
 
 // A dialHook is Base.DialContext: it counts its calls, and takes its time.
@@ -219,28 +217,6 @@ func TestABurstBeforeTheFirstSettingsIsHeldBack(t *testing.T) {
 		})
 		if s := p.sum(); s.Refused > burst/2 || s.Executed != burst-failed || len(p.twice()) > 0 {
 			t.Errorf("%d refused of %d, %d executed; twice: %v", s.Refused, burst, s.Executed, p.twice())
-		}
-	})
-}
-
-// A server's silence about its SETTINGS is none about its answers.
-func TestAnAnswerNeedsNoSettings(t *testing.T) {
-	eachH2(t, func(t *testing.T, r *rig) {
-		p := r.h2peer(peer.H2Options{Handler: func(c *peer.H2Conn) {
-			q, err := c.Request()
-			if err != nil {
-				return
-			}
-			_ = c.Answer(q)
-			_ = c.Settings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 7})
-			serveH2(c)
-		}})
-		do := doer(r.h2pool(pool.Config{}).RoundTrip)
-		for range 2 {
-			do.must(t, newPatient(t, http.MethodPost, p.url, oneShot))
-		}
-		if p.conns() != 1 {
-			t.Errorf("%d connections", p.conns())
 		}
 	})
 }

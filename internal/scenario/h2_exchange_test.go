@@ -195,8 +195,8 @@ func TestADeadlineWhileAStreamDribbles(t *testing.T) {
 				t.Errorf("%s: %d bytes and %v after %v", f.name, n, err, took)
 			}
 			wantPhase(t, f.name, err, pool.PhaseResponse)
-			if g := gauges(tr); g.InUse != 0 {
-				t.Errorf("%s: %+v", f.name, g)
+			if !within(restTime, func() bool { return gauges(tr).InUse == 0 }) {
+				t.Errorf("%s: %+v", f.name, gauges(tr))
 			}
 			do.must(t, newPatient(t, http.MethodPost, p.url, oneShot))
 			if s := p.sum(); s.Cancelled != before.Cancelled+1 {

@@ -37,18 +37,19 @@ type h2Peer struct {
 }
 
 // h2peer starts a peer in the rig's mode, and ends it after the rig's transports. Its
-// answers have the request's id as their body.
+// answers have the request's id as their body. Of o.TLS the protocols alone are taken.
 func (r *rig) h2peer(o peer.H2Options) *h2Peer {
 	r.t.Helper()
 	p := &h2Peer{}
 	o.KeepBody, o.Body = 1<<20, p.answer
-	scheme := "http://"
+	scheme, protos := "http://", []string(nil)
+	if o.TLS != nil {
+		protos = o.TLS.NextProtos
+	}
+	o.TLS = nil
 	if r.mode.tls {
 		scheme = "https://"
-		if o.TLS == nil {
-			o.TLS = &tls.Config{}
-		}
-		o.TLS.Certificates = []tls.Certificate{identity().cert}
+		o.TLS = &tls.Config{Certificates: []tls.Certificate{identity().cert}, NextProtos: protos}
 	}
 	s, err := peer.StartH2(o)
 	if err != nil {
