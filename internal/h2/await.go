@@ -63,7 +63,7 @@ func (x *Exchange) advance(p *progress) (ended bool, err error) {
 		c.writeAndUnlock()
 		return ended, err
 	}
-	now := *x.glimpseLocked()
+	now := x.glimpseLocked()
 	c.writeAndUnlock()
 	if x.traced {
 		if err := x.tell(p, &now); err != nil {
@@ -96,8 +96,8 @@ type glimpse struct {
 	err                                                 error
 }
 
-func (x *Exchange) glimpseLocked() *glimpse {
-	g := &glimpse{
+func (x *Exchange) glimpseLocked() glimpse {
+	g := glimpse{
 		headOut: x.headOut, allSent: x.allSent, answered: x.answered,
 		got100: x.got100, expects: x.expects, hints: x.hints,
 	}
@@ -121,7 +121,7 @@ func (x *Exchange) tell(p *progress, now *glimpse) error {
 			t.Wait100Continue()
 		}
 	}
-	if x.up == nil && !p.wroteAll && (now.allSent || now.err != nil) {
+	if (x.up == nil || x.unwanted) && !p.wroteAll && (now.allSent || now.err != nil) {
 		p.wroteAll = true
 		x.traceWrote(now.err)
 	}

@@ -105,6 +105,7 @@ func (c *Conn) dataLocked(x *Exchange) {
 	x.data = x.data[n:]
 	x.window -= int32(n)
 	c.window -= int32(n)
+	c.spent += 2 * int64(n) // of two windows
 	switch {
 	case len(x.data) > 0:
 		if x.window > 0 {

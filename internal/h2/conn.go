@@ -37,6 +37,7 @@ type Conn struct {
 	peer     peerSettings
 	inflow   inflow // of the connection
 	window   int32  // what the peer takes of all streams' data
+	spent    int64  // bytes of windows that were used and not given back
 	goAway   GoAway
 	gotAway  bool  // goAway is the peer's
 	closing  error // no new stream begins: why

@@ -108,12 +108,14 @@ func (c *Conn) widenLocked(x *Exchange, n int32) {
 }
 
 func (c *Conn) onWindowUpdate(f *http2.WindowUpdateFrame) error {
-	if err := c.flood.idle(); err != nil {
-		return err
-	}
 	c.mu.Lock()
 	defer c.unlock()
 	n := int32(f.Increment)
+	if c.spent > 0 {
+		c.spent -= min(c.spent, int64(n)) // it gives back what was used
+	} else if err := c.flood.idle(); err != nil {
+		return err
+	}
 	c.aliveLocked()
 	if f.StreamID == 0 {
 		if int64(c.window)+int64(n) > 1<<31-1 {

@@ -292,7 +292,6 @@ func (x *Exchange) cancel(why wire.End, err error) {
 	}
 	if !x.wholeLocked() && c.failLocked(x, why, err, http2.ErrCodeCancel) {
 		x.quit = true
-		x.quit = true
 		x.dropBodyLocked()
 		x.poke()
 	}

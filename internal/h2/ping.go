@@ -183,8 +183,17 @@ func (c *Conn) missedLocked(x *Exchange) {
 	}
 	now := time.Now()
 	if wait := c.pingWait(now); wait > 0 && !c.pingOut {
-		c.setLocked(&c.later, wait, c.Ping)
+		c.setLocked(&c.later, wait, c.pingLater)
 		return
 	}
 	c.pingLocked(now)
+}
+
+// pingLater sends a PING that was put off, if the doubt is still there.
+func (c *Conn) pingLater() {
+	c.mu.Lock()
+	if c.suspect {
+		c.pingLocked(time.Now())
+	}
+	c.writeAndUnlock()
 }
