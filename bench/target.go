@@ -69,6 +69,12 @@ func bounded(ctx context.Context, limit time.Duration, h2 bool) (context.Context
 func sentOnce(ctx context.Context, stop context.CancelCauseFunc, h2 bool) context.Context {
 	var sent atomic.Bool
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		// Over HTTP/1.1 net/http calls this one before anything leaves, over HTTP/2 after.
+		WroteHeaders: func() {
+			if h2 {
+				sent.Store(true)
+			}
+		},
 		WroteRequest: func(info httptrace.WroteRequestInfo) {
 			if info.Err == nil {
 				sent.Store(true)
