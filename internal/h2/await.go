@@ -53,7 +53,7 @@ func (x *Exchange) await(ctx context.Context) error {
 func (x *Exchange) advance(p *progress) (ended bool, err error) {
 	c := x.c
 	c.mu.Lock()
-	if x.headed {
+	if x.headed && !x.got100 {
 		x.unwanted = x.gated
 		x.gated = false
 		c.settleLocked(x)

@@ -164,7 +164,7 @@ func (c *Conn) overLocked() {
 	}
 	c.over = true
 	c.deadline.Stop()
-	c.health.stop()
+	c.vitals.stop()
 	if !c.peer.seen {
 		close(c.settled)
 	}

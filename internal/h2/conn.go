@@ -29,7 +29,7 @@ type Conn struct {
 
 	mu sync.Mutex // guards the following; nothing that blocks is called under it
 	writer
-	health
+	vitals
 	waiting  list                 // requests without a stream, oldest first
 	streams  map[uint32]*Exchange // open ones
 	leaving  int                  // streams whose RST_STREAM is on its way
@@ -80,7 +80,7 @@ func NewConn(nc net.Conn, opt *Options, ev Events) *Conn {
 	c.enc.SetMaxDynamicTableSizeLimit(opt.encoderTable())
 	c.reader.init(c)
 	c.preface()
-	c.health.settings = time.AfterFunc(settingsTimeout, c.settingsLate)
+	c.vitals.settings = time.AfterFunc(settingsTimeout, c.settingsLate)
 	go c.readLoop()
 	return c
 }

@@ -32,7 +32,7 @@ func (c *Conn) onSettings(f *http2.SettingsFrame) error {
 	}
 	if first {
 		c.peer.seen = true
-		c.health.settings.Stop()
+		c.vitals.settings.Stop()
 		close(c.settled)
 	}
 	if first || c.peer.streams != had {

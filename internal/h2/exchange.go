@@ -248,7 +248,7 @@ func (x *Exchange) open(ctx context.Context) *http.Response {
 	if open {
 		x.watch(ctx)
 	}
-	if x.up == nil || unwanted {
+	if x.up == nil || unwanted || !open { // no goroutine will
 		x.closeBody()
 	}
 	return r

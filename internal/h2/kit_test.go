@@ -13,15 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
 	"example.com/connwise/internal/fakenet"
 	"example.com/connwise/internal/wire"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A rig is a Conn and the peer's end of it, which is scripted frame by frame.
 type rig struct {

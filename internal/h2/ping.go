@@ -7,8 +7,8 @@ import (
 	"example.com/connwise/internal/wire"
 )
 
-// health is what is known of whether the peer is there. Guarded by Conn.mu.
-type health struct {
+// vitals are what is known of whether the peer is there. Guarded by Conn.mu.
+type vitals struct {
 	settings *time.Timer // on the peer's first frame
 	quiet    *time.Timer // on the next frame, while streams are open
 	quietOn  bool
@@ -36,7 +36,7 @@ const (
 	maxMissing = 3 // after so many streams timed out in a row, PINGs or not, the connection is not trusted
 )
 
-func (h *health) stop() {
+func (h *vitals) stop() {
 	for _, t := range []*time.Timer{h.settings, h.quiet, h.late, h.later} {
 		if t != nil {
 			t.Stop()
@@ -45,7 +45,7 @@ func (h *health) stop() {
 }
 
 // pingWait returns how long a PING has to wait, zero if it may be sent now.
-func (h *health) pingWait(now time.Time) time.Duration {
+func (h *vitals) pingWait(now time.Time) time.Duration {
 	gap := pingGap
 	if h.unpaid >= maxUnpaid {
 		gap = unpaidGap
