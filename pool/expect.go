@@ -75,12 +75,14 @@ func (h *host) expectedLocked() int {
 	switch {
 	case h.proto == protocolHTTP1 || !h.speaks.http2:
 		return h.dialing
+	case h.t.set.disableKeepAlives && h.proto == protocolUnknown:
+		return h.dialing
 	case h.dialing >= 2 && h.proto == protocolUnknown:
 		return math.MaxInt
 	case h.proto == protocolHTTP2 && h.t.set.oneConn && h.hopefulLocked():
 		return math.MaxInt
 	}
-	each, now, n := cmp.Or(h.streamsEach, assumedStreams), time.Now(), 0
+	each, now, n := h.eachLocked(), time.Now(), 0
 	for c := range h.conns {
 		switch {
 		case c.state == connDialing && (!c.slow || h.dialing >= 2):
@@ -97,11 +99,19 @@ func (h *host) expectedLocked() int {
 	return n
 }
 
+// eachLocked is how many requests a new HTTP/2 connection is expected to carry.
+func (h *host) eachLocked() int {
+	if h.t.set.disableKeepAlives {
+		return 1
+	}
+	return cmp.Or(h.streamsEach, assumedStreams)
+}
+
 // coveredLocked is how many waiters, from the oldest on, the dials under way are sure to
 // serve, as far as that is known.
 func (h *host) coveredLocked() int {
 	if h.proto == protocolHTTP2 {
-		return h.dialing * cmp.Or(h.streamsEach, assumedStreams)
+		return h.dialing * h.eachLocked()
 	}
 	return h.dialing
 }

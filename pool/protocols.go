@@ -55,7 +55,8 @@ func (p protocols) offer(own []string) []string {
 func protocolsOf(base *http.Transport) (https, plain protocols) {
 	if p := base.Protocols; p != nil {
 		// As net/http: with HTTP/1 among them, plain http speaks that.
-		return protocols{p.HTTP1(), p.HTTP2()}, protocols{p.HTTP1(), p.UnencryptedHTTP2() && !p.HTTP1()}
+		two := p.HTTP2() && !(p.HTTP1() && switchedOff(os.Getenv("GODEBUG")))
+		return protocols{p.HTTP1(), two}, protocols{p.HTTP1(), p.UnencryptedHTTP2() && !p.HTTP1()}
 	}
 	two := (base.ForceAttemptHTTP2 || !declinesHTTP2(base)) && !switchedOff(os.Getenv("GODEBUG"))
 	return protocols{http1: true, http2: two}, protocols{http1: true}

@@ -39,7 +39,8 @@ func (c *conn) takesLocked() bool {
 	if c.h2 == nil {
 		return true
 	}
-	return c.leaving == "" && !c.suspect && c.streams < c.limit && !c.peerClosed.Load()
+	spent := c.h.t.set.disableKeepAlives && c.uses > 0
+	return c.leaving == "" && !spent && !c.suspect && c.streams < c.limit && !c.peerClosed.Load()
 }
 
 // holdLocked takes c, which is nobody's or shared, for one request. used tells whether it
