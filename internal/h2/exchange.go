@@ -288,7 +288,7 @@ func (x *Exchange) cancel(why wire.End, err error) {
 	c := x.c
 	c.mu.Lock()
 	if why == wire.EndTimeout || errors.Is(err, context.DeadlineExceeded) {
-		c.missedLocked(x)
+		c.missedLocked(x, why == wire.EndTimeout)
 	}
 	if !x.wholeLocked() && c.failLocked(x, why, err, http2.ErrCodeCancel) {
 		x.quit = true

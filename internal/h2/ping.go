@@ -21,8 +21,9 @@ type vitals struct {
 	pingData [8]byte
 	pings    int64
 	rtt      time.Duration
-	unpaid   int  // PINGs since HEADERS or DATA came
-	misses   int  // streams that timed out unanswered since then
+	unpaid   int // PINGs since HEADERS or DATA came
+	misses   int // streams that timed out unanswered since then, one after the other
+	missedAt time.Time
 	suspect  bool // one timed out, and nothing has come since it was sent
 }
 
@@ -33,7 +34,8 @@ const (
 	pingGap    = 150 * time.Millisecond
 	maxUnpaid  = 2
 	unpaidGap  = 5 * time.Minute
-	maxMissing = 3 // after so many streams timed out in a row, PINGs or not, the connection is not trusted
+	fairWait   = time.Second // a caller who waited for less says nothing
+	maxMissing = 3           // after so many streams timed out in a row, PINGs or not, the connection is not trusted
 )
 
 func (h *vitals) stop() {
@@ -163,16 +165,23 @@ func (c *Conn) aliveLocked() {
 	}
 }
 
-// missedLocked is called when x has timed out without an answer. If nothing at all has come
+// missedLocked is called when x has timed out without an answer, by the limit for answers or
+// by its caller's deadline. If nothing at all has come
 // since it was sent, the peer may be gone: it's asked, and the owner warned. A few such
 // streams in a row are reason enough to leave it alone, as what answers PINGs may not be who
 // ought to answer requests.
-func (c *Conn) missedLocked(x *Exchange) {
+func (c *Conn) missedLocked(x *Exchange, limit bool) {
 	if x.answered || !x.headOut || c.fatal != nil {
 		return
 	}
-	if c.misses++; c.misses >= maxMissing {
-		c.goAwayLocked(GoAway{Local: true})
+	now := time.Now()
+	// Callers who hardly wait say nothing about the connection, and those who waited at the same
+	// time say one thing.
+	if (limit || now.Sub(x.sentAt) >= fairWait) && !x.sentAt.Before(c.missedAt) {
+		c.missedAt = now
+		if c.misses++; c.misses >= maxMissing {
+			c.goAwayLocked(GoAway{Local: true})
+		}
 	}
 	if !c.lastRead.Before(x.sentAt) {
 		return
@@ -181,7 +190,6 @@ func (c *Conn) missedLocked(x *Exchange) {
 		c.suspect = true
 		c.events = append(c.events, event{kind: eventSuspect, yes: true})
 	}
-	now := time.Now()
 	if wait := c.pingWait(now); wait > 0 && !c.pingOut {
 		c.setLocked(&c.later, wait, c.pingLater)
 		return
