@@ -101,6 +101,9 @@ type quietConn struct {
 	// stuck says that something had to be written in a look and wasn't.
 	stuck atomic.Bool
 
+	lag     *laggard       // nil if the TLS layer's records can't be kept
+	patient *patientReader // nil as long as nobody wants to know what Read does
+
 	// Guarded by tls.Conn, which makes one Read at a time.
 	records recordTracker
 	read    int64 // bytes read
@@ -151,6 +154,8 @@ func (q *quietConn) midRecord() bool { return q.records.mid() || q.src.midRecord
 func (q *quietConn) Read(p []byte) (n int, err error) {
 	if q.looking.Load() > 0 {
 		n, err = q.src.readNow(p)
+	} else if q.patient != nil {
+		n, err = q.patient.Read(p)
 	} else {
 		n, err = q.Conn.Read(p)
 	}
@@ -163,6 +168,13 @@ func (q *quietConn) Read(p []byte) (n int, err error) {
 }
 
 func (q *quietConn) Write(p []byte) (int, error) {
+	if q.lag != nil {
+		if took, err := q.lag.write(p); err != nil {
+			return 0, err
+		} else if took {
+			return len(p), nil
+		}
+	}
 	if q.looking.Load() == 0 {
 		return q.Conn.Write(p)
 	}

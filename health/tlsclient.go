@@ -23,6 +23,7 @@ type TLSClient struct {
 	below bottom     // the connection below conn
 	quiet *quietConn // below, too; nil if it can't be read without blocking
 	probe *Probe     // looks at records where quiet can't
+	lag   *laggard   // keeps what the socket doesn't take; nil if that can't be done
 
 	done atomic.Bool // the handshake is complete
 
@@ -44,6 +45,7 @@ func NewTLSClient(raw net.Conn, cfg *tls.Config) *TLSClient {
 	}
 	if c.quiet != nil {
 		c.below = c.quiet
+		c.lag = newLaggard(c.quiet)
 	} else {
 		c.below = newEndConn(raw)
 	}

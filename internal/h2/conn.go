@@ -20,9 +20,11 @@ type Conn struct {
 	opt    *Options
 	ev     Events
 	sock   *socket // nil where nc's socket can't be written past nc
+	tls    layer   // nil where nc isn't such a TLS layer
 
 	once    sync.Once     // closes nc
 	settled chan struct{} // closed when the peer's first SETTINGS have come, or never will
+	rests   func() bool   // what resting is, of a TLS layer that knows better; else nil
 	resting atomic.Bool   // the read loop waits, and has dealt with all that it took
 
 	reader
@@ -75,6 +77,13 @@ func NewConn(nc net.Conn, opt *Options, ev Events) *Conn {
 	c.raw, c.layers = bottom(nc)
 	if c.layers == 0 {
 		c.sock = newSocket(nc)
+	} else if l, ok := nc.(layer); ok {
+		if l.WritesNow() {
+			c.tls = l
+		}
+		if rests, ok := l.TrackReads(); ok {
+			c.rests = rests
+		}
 	}
 	c.enc = hpack.NewEncoder((*blockSink)(c))
 	c.enc.SetMaxDynamicTableSizeLimit(opt.encoderTable())
@@ -114,7 +123,12 @@ func (c *Conn) LastRead() time.Time {
 
 // Resting reports whether the read loop has dealt with all that it took from the connection
 // and waits for more.
-func (c *Conn) Resting() bool { return c.resting.Load() }
+func (c *Conn) Resting() bool {
+	if c.rests != nil {
+		return c.rests()
+	}
+	return c.resting.Load()
+}
 
 // State returns a look at the connection.
 func (c *Conn) State() State {

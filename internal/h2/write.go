@@ -2,6 +2,7 @@ package h2
 
 import (
 	"io"
+	"net"
 	"runtime"
 	"time"
 
@@ -57,28 +58,55 @@ func (c *Conn) wantsWriteLocked() bool {
 		(len(c.out.b) > 0 || c.creditUrgent || c.waiting.n > 0 || c.uploads.n > 0 && c.window > 0)
 }
 
+// A layer is a TLS layer that can keep what its socket doesn't take: health.TLSClient.
+type layer interface {
+	net.Conn
+	WritesNow() bool
+	WriteNow(p []byte) (n int, left bool, err error)
+	Flush() (left bool, err error)
+	TrackReads() (resting func() bool, ok bool)
+}
+
 // pump writes, in the writer's role, as long as that doesn't block.
 func (c *Conn) pump() {
-	if c.sock != nil {
-		for range pumpRounds {
-			if !c.takeBatch() {
-				return
-			}
-			n, err := c.sock.write(c.cur.b)
-			if left := len(c.cur.b) - n; !c.wrote(n, err) {
-				return
-			} else if left > 0 {
-				go c.drain(n)
-				return
-			}
+	for range pumpRounds {
+		if c.sock == nil && c.tls == nil {
+			break
+		}
+		if !c.takeBatch() {
+			return
+		}
+		n, lags, err := c.writeNow(c.cur.b)
+		switch left := len(c.cur.b) - n; {
+		case lags:
+			go c.drain(n, true)
+			return
+		case !c.wrote(n, err):
+			return
+		case left > 0:
+			go c.drain(n, false)
+			return
 		}
 	}
-	go c.drain(len(c.cur.b))
+	go c.drain(len(c.cur.b), false)
+}
+
+// writeNow writes without waiting. lags says that p has been taken by the TLS layer, which has
+// yet to get rid of it.
+func (c *Conn) writeNow(p []byte) (n int, lags bool, err error) {
+	if c.sock != nil {
+		n, err = c.sock.write(p)
+		return n, false, err
+	}
+	return c.tls.WriteNow(p)
 }
 
 // drain writes, in the writer's role, what is left of cur behind its first n bytes and
-// whatever comes. It blocks.
-func (c *Conn) drain(n int) {
+// whatever comes. With lags these are still in the TLS layer. It blocks.
+func (c *Conn) drain(n int, lags bool) {
+	if lags && !c.wrote(n, c.flush()) {
+		return
+	}
 	for {
 		if n == len(c.cur.b) {
 			if !c.takeBatch() {
@@ -94,13 +122,35 @@ func (c *Conn) drain(n int) {
 	}
 }
 
+// flush waits until the TLS layer has got rid of what it has kept.
+func (c *Conn) flush() error {
+	for {
+		t := c.stallTimer()
+		left, err := c.tls.Flush()
+		if t != nil {
+			t.Stop()
+		}
+		if !left || err != nil {
+			return err
+		}
+	}
+}
+
+// stallTimer ends the connection if it isn't stopped in time. It's nil without a limit.
+func (c *Conn) stallTimer() *time.Timer {
+	stall := c.opt.WriteStall
+	if stall == 0 {
+		return nil
+	}
+	return time.AfterFunc(stall, func() {
+		c.fail(&wire.TimeoutError{What: wire.WhatWriteStall, After: stall})
+	})
+}
+
 // push is a Write, under the stall limit.
 func (c *Conn) push(p []byte) (n int, err error) {
-	if stall := c.opt.WriteStall; stall > 0 {
+	if t := c.stallTimer(); t != nil {
 		p = p[:min(len(p), stallPiece)]
-		t := time.AfterFunc(stall, func() {
-			c.fail(&wire.TimeoutError{What: wire.WhatWriteStall, After: stall})
-		})
 		defer t.Stop()
 	}
 	n, err = c.nc.Write(p)
