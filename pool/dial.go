@@ -94,6 +94,9 @@ func (h *host) dialled(c *conn) {
 	}
 	c.epoch = h.epoch
 	h.offer(c, time.Now())
+	if c.h2 == nil && h.speaks.http2 {
+		h.dialMissing() // those for whom HTTP/2 would have had streams
+	}
 }
 
 // unwantedLocked says why a connection for which nobody waits isn't kept, or "".

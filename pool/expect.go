@@ -29,6 +29,9 @@ const (
 	// barredGrace is how long a connection whose peer takes no stream for now is waited for
 	// before another one is dialled.
 	barredGrace = time.Second
+	// doubtGrace is how long requests wait for the PING that is to show whether a
+	// connection is alive before another one is dialled.
+	doubtGrace = 50 * time.Millisecond
 	// slowDial is when a dial that all waiters depend on gets a second one beside it: a
 	// lost SYN is sent again after a second.
 	slowDial = time.Second
@@ -89,7 +92,11 @@ func (h *host) expectedLocked() int {
 			if n += each; h.proto == protocolUnknown {
 				return math.MaxInt
 			}
-		case c.h2 == nil || c.state == connDialing || c.leaving != "" || c.suspect:
+		case c.state == connDialing || c.h2 == nil || c.leaving != "":
+		case c.suspect:
+			if age(now, c.doubted) < doubtGrace {
+				n += each - c.streams
+			}
 		case !c.told:
 			n += each - c.streams
 		case c.limit == 0 && age(now, c.barredAt) < barredGrace:

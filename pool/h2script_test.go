@@ -32,6 +32,7 @@ type h2Peer struct {
 	pc     *peerConn
 	frames chan *peer.H2Frame // as they come, acknowledged
 	end    chan struct{}
+	mute   atomic.Bool // nothing is acknowledged
 	told   atomic.Bool // settings was called: a peer's first frame is its SETTINGS
 }
 
@@ -71,7 +72,7 @@ func (p *h2Peer) read(c *peer.H2Conn) {
 		if err != nil {
 			return
 		}
-		if p.told.Load() && c.Respond(f) != nil {
+		if p.told.Load() && !p.mute.Load() && c.Respond(f) != nil {
 			return
 		}
 		kept := *f

@@ -25,6 +25,7 @@ type sharing struct {
 	told     bool        // the peer's first SETTINGS have come
 	barredAt time.Time   // since when limit is zero
 	suspect  bool        // a PING is to show whether it is alive
+	doubted  time.Time   // since when
 	inShared bool        // it is in host.shared
 	failed   bool        // the request that let go last has failed on the wire
 	leaving  CloseReason // it takes no new request, and is retired when the last lets go
@@ -234,7 +235,10 @@ func (c *conn) Suspect(yes bool) {
 	defer h.mu.Unlock()
 	c.suspect = yes
 	h.placeLocked(c)
-	if !yes {
+	if yes {
+		c.doubted = time.Now()
+		time.AfterFunc(doubtGrace, h.dialMissing)
+	} else {
 		h.wakeLocked(c)
 	}
 	h.dialMissingLocked()

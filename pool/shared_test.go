@@ -362,6 +362,45 @@ func TestDialPause(t *testing.T) {
 	}
 }
 
+// While a PING is out to show whether the peer is there, requests wait a moment, and then go
+// elsewhere.
+func TestSuspectConnection(t *testing.T) {
+	h2Bubble(t, Config{Base: &http.Transport{ResponseHeaderTimeout: 100 * time.Millisecond}}, func(s *script) {
+		a := s.get()
+		p := s.wantDial().serveH2(10)
+		p.mute.Store(true)
+		time.Sleep(100 * time.Millisecond)
+		a.wantError(PhaseSent, nil)
+		b := s.get()
+		s.wantNoDial()
+		time.Sleep(doubtGrace)
+		s.wantDial().serveH2(10).serve()
+		b.wantOK()
+		if st := s.stats(); len(st.Conns) != 2 || !st.Conns[0].Suspect || st.Conns[0].Pings != 1 {
+			t.Errorf("%+v", st.Conns)
+		}
+		time.Sleep(pingTimeout)
+		p.wantClosed()
+		if st := s.stats(); st.ClosedBy[ReasonTimeout] != 1 {
+			t.Errorf("closed by %v", st.ClosedBy)
+		}
+	})
+}
+
+func TestSuspicionThatIsUnfounded(t *testing.T) {
+	h2Bubble(t, Config{Base: &http.Transport{ResponseHeaderTimeout: 100 * time.Millisecond}}, func(s *script) {
+		a := s.get()
+		p := s.wantDial().serveH2(10)
+		time.Sleep(100 * time.Millisecond)
+		a.wantError(PhaseSent, nil)
+		b := s.get()
+		s.wantNoDial()
+		p.wantRequest() // the one that was given up
+		p.serve()
+		b.wantOK()
+	})
+}
+
 func TestConnectionThatEndsBeforeItsSettings(t *testing.T) {
 	h2Bubble(t, Config{}, func(s *script) {
 		tps := s.gets(20)

@@ -34,8 +34,9 @@ const (
 	pingGap    = 150 * time.Millisecond
 	maxUnpaid  = 2
 	unpaidGap  = 5 * time.Minute
-	fairWait   = time.Second // a caller who waited for less says nothing
-	maxMissing = 3           // after so many streams timed out in a row, PINGs or not, the connection is not trusted
+	doubtWait  = 50 * time.Millisecond // a caller who waited for less knows nothing of the peer
+	fairWait   = time.Second           // or of who is behind it
+	maxMissing = 3                     // after so many streams timed out in a row, PINGs or not, the connection is not trusted
 )
 
 func (h *vitals) stop() {
@@ -183,7 +184,7 @@ func (c *Conn) missedLocked(x *Exchange, limit bool) {
 			c.goAwayLocked(GoAway{Local: true})
 		}
 	}
-	if !c.lastRead.Before(x.sentAt) {
+	if !c.lastRead.Before(x.sentAt) || now.Sub(x.sentAt) < doubtWait {
 		return
 	}
 	if !c.suspect {
