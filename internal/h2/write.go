@@ -209,14 +209,20 @@ func (c *Conn) retreatLocked() {
 // there that proves requests unprocessed, and answers count, too.
 const readOn = time.Second
 
-// writeFailedLocked ends the sending side. What has no stream yet never will; the rest is the
-// read loop's to find out.
+// writeFailedLocked ends the sending side. What no byte was accepted of is lost at once, and
+// known to be unsent; what becomes of the rest is the read loop's to find out.
 func (c *Conn) writeFailedLocked(err error) {
 	if c.werr != nil {
 		return
 	}
 	c.werr = err
 	c.retireLocked(err)
+	for id, x := range c.streams {
+		if x.sent == 0 {
+			c.lostLocked(x, c.lossLocked(err, id))
+			x.poke()
+		}
+	}
 	c.endBy(readOn, err)
 }
 
