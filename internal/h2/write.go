@@ -190,8 +190,8 @@ func (c *Conn) wrote(n int, err error) bool {
 		c.acceptedLocked(x, m, now)
 	})
 	if err != nil {
+		c.retreatLocked() // so that what is known of streams is known for good
 		c.writeFailedLocked(err)
-		c.retreatLocked()
 	}
 	c.unlock()
 	return err == nil
