@@ -366,8 +366,12 @@ func TestDialPause(t *testing.T) {
 // elsewhere.
 func TestSuspectConnection(t *testing.T) {
 	h2Bubble(t, Config{Base: &http.Transport{ResponseHeaderTimeout: 100 * time.Millisecond}}, func(s *script) {
-		a := s.get()
+		warm := s.get()
 		p := s.wantDial().serveH2(10)
+		p.serve()
+		warm.wantOK()
+		time.Sleep(moment)
+		a := s.get()
 		p.mute.Store(true)
 		time.Sleep(100 * time.Millisecond)
 		a.wantError(PhaseSent, nil)
@@ -389,8 +393,12 @@ func TestSuspectConnection(t *testing.T) {
 
 func TestSuspicionThatIsUnfounded(t *testing.T) {
 	h2Bubble(t, Config{Base: &http.Transport{ResponseHeaderTimeout: 100 * time.Millisecond}}, func(s *script) {
-		a := s.get()
+		warm := s.get()
 		p := s.wantDial().serveH2(10)
+		p.serve()
+		warm.wantOK()
+		time.Sleep(moment)
+		a := s.get()
 		time.Sleep(100 * time.Millisecond)
 		a.wantError(PhaseSent, nil)
 		b := s.get()
