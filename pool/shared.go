@@ -31,6 +31,7 @@ type sharing struct {
 	leaving  CloseReason // it takes no new request, and is retired when the last lets go
 	goAway   bool        // the peer said so
 	failing  bool        // ConnClosed is about to come
+	ended    bool        // it has come
 	wasIdle  bool        // and it was idle then
 	orphan   bool        // nobody holds it, and ConnClosed is to retire it
 }
@@ -151,7 +152,7 @@ func (h *host) release(c *conn, failed bool) (kept bool) {
 		h.leaveLocked(c, reason)
 	}
 	switch reason := c.leaving; {
-	case c.failing:
+	case c.failing && !c.ended:
 		// ConnClosed knows why, and retires it. If it ends before its handshake is over, those
 		// who wait for it are told first, or they would get another dial.
 		c.orphan = true
@@ -223,8 +224,7 @@ func (c *conn) GoingAway(g h2.GoAway) {
 	}
 	h.mu.Unlock()
 	if idle {
-		// Not here, as closing ends with another event.
-		go h.retire(c, reason)
+		h.retire(c, reason)
 	}
 }
 
@@ -254,8 +254,8 @@ func (c *conn) ConnClosed(err error) {
 		c.leaving = reason // now it's known what was wrong with it
 	}
 	h.leaveLocked(c, reason)
-	reason = c.leaving
-	idle := h.takeIdleLocked(c) || c.orphan
+	reason, c.ended = c.leaving, true
+	idle := h.takeIdleLocked(c) || c.orphan // else who lets go last retires it
 	if !c.told && c.state != connGone {
 		// It was never a connection that works. Whoever waited for its dial has waited for
 		// this, and would wait again with the next one.
@@ -264,7 +264,7 @@ func (c *conn) ConnClosed(err error) {
 	h.dialMissingLocked()
 	h.mu.Unlock()
 	if idle {
-		go h.retire(c, reason)
+		h.retire(c, reason)
 	}
 }
 
@@ -293,8 +293,9 @@ func (h *host) admitShared(g grant) (grant, error) {
 		h.release(g.c, false)
 		return grant{}, nil
 	}
+	stale := g.wasIdle || g.reused || h.usedByOthers(g.c)
 	h.dropStale(g.c, reason)
-	if g.wasIdle || g.reused {
+	if stale {
 		return grant{}, nil
 	}
 	return grant{}, g.c.describe(&Error{Phase: PhaseUnsent, Host: h.key.addr, Err: err})
@@ -320,6 +321,13 @@ func (h *host) stays(c *conn) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return !c.goAway && !c.failing && c.leaving != ReasonWornOut
+}
+
+// usedByOthers tells whether c has carried more requests than the caller's.
+func (h *host) usedByOthers(c *conn) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return c.uses > 1
 }
 
 const (
