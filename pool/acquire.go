@@ -9,7 +9,8 @@ import (
 	"example.com/connwise/internal/wire"
 )
 
-// errForgotten: the host was dropped from the map between lookup and use.
+// errForgotten: the host was dropped from the map between lookup and use, or was found to
+// speak another protocol than the request needs. The request looks its host up again.
 var errForgotten = errors.New("host forgotten")
 
 // A grant is a connection in a request's hands, and how it came there.
@@ -25,6 +26,7 @@ type wish struct {
 	ctx    context.Context
 	cancel <-chan struct{} // http.Request.Cancel
 	begun  bool            // the request isn't new: Shutdown lets it end
+	http1  bool            // HTTP/2 can't carry it
 	w      **waiter        // made when there is something to wait for
 }
 
@@ -115,7 +117,7 @@ func (h *host) take(ws wish) (grant, error) {
 	for {
 		now := time.Now()
 		h.mu.Lock()
-		if h.gone {
+		if h.gone || ws.http1 && h.proto == protocolHTTP2 {
 			h.mu.Unlock()
 			return grant{}, errForgotten
 		}
@@ -178,7 +180,7 @@ func (h *host) enqueueLocked(ws wish, now time.Time) error {
 		h.tot.WaitTimeouts++
 		return &Error{Phase: PhaseWait, Host: h.key.addr, Queued: h.queue.len(), Err: ErrTooManyWaiters}
 	default:
-		*ws.w = &waiter{ready: make(chan delivery, 1), since: now, ctx: ws.ctx}
+		*ws.w = &waiter{ready: make(chan delivery, 1), since: now, ctx: ws.ctx, http1: ws.http1}
 		h.queue.push(*ws.w)
 		h.tot.Waited++
 	}
@@ -220,6 +222,9 @@ func (h *host) delivered(ctx context.Context, w *waiter, d delivery) (grant, err
 	h.mu.Lock()
 	h.tot.WaitTime += time.Since(w.since)
 	h.mu.Unlock()
+	if d.err == errForgotten {
+		return grant{}, d.err
+	}
 	if d.err == nil {
 		return grant{c: d.c, reused: d.reused}, nil
 	}

@@ -51,6 +51,7 @@ type conn struct {
 	dialAt  time.Time
 	cutDial func() // ends it
 	cut     bool   // cutDial was called, as no request waits for it
+	only1   bool   // HTTP/2 isn't offered, as the waiter has no use for it
 	slow    bool   // it doesn't count any more for those who wait: see noteSlowLocked
 }
 

@@ -44,6 +44,7 @@ func (h *host) dialLocked() {
 	ctx := context.Background()
 	if w := h.queue.undialled(); w != nil {
 		w.dialled = true
+		c.only1 = w.http1 && h.speaks.http1
 		ctx, w.gate = detach(w.ctx)
 	}
 	ctx, c.cutDial = context.WithCancel(ctx)
@@ -56,7 +57,11 @@ func (h *host) dial(ctx context.Context, c *conn) {
 	cut := c.cutDial
 	defer cut()
 	defer context.AfterFunc(h.t.ctx, cut)()
-	link, err := h.t.set.dialer.Dial(ctx, h.route)
+	route := h.route
+	if c.only1 && route.TLS != nil {
+		route.TLS = h.t.set.tls1
+	}
+	link, err := h.t.set.dialer.Dial(ctx, route)
 	if err == nil {
 		err = h.checkProtocol(link)
 	}

@@ -65,9 +65,24 @@ func (h *host) checkProtocol(l *dialer.Link) error {
 // noteProtocolLocked remembers what the host speaks, for the number of dials that a burst
 // gets.
 func (h *host) noteProtocolLocked(c *conn) {
-	h.proto = protocolHTTP1
-	if c.h2 != nil {
+	switch {
+	case c.h2 != nil:
 		h.proto = protocolHTTP2
+		h.expelLocked()
+	case !c.only1: // else it says nothing
+		h.proto = protocolHTTP1
+	}
+}
+
+// expelLocked sends those who need HTTP/1 to the host that is for them.
+func (h *host) expelLocked() {
+	for w := h.queue.head; w != nil; {
+		next := w.next
+		if w.http1 {
+			h.queue.remove(w)
+			w.ready <- delivery{err: errForgotten}
+		}
+		w = next
 	}
 }
 
@@ -80,15 +95,17 @@ func (h *host) expectedLocked() int {
 		return h.dialing
 	case h.t.set.disableKeepAlives && h.proto == protocolUnknown:
 		return h.dialing
-	case h.dialing >= 2 && h.proto == protocolUnknown:
-		return math.MaxInt
 	case h.proto == protocolHTTP2 && h.t.set.oneConn && h.hopefulLocked():
 		return math.MaxInt
 	}
-	each, now, n := h.eachLocked(), time.Now(), 0
+	each, now, n, slow := h.eachLocked(), time.Now(), 0, 0
 	for c := range h.conns {
 		switch {
-		case c.state == connDialing && (!c.slow || h.dialing >= 2):
+		case c.state == connDialing && c.only1:
+			n++
+		case c.state == connDialing && c.slow && slow == 0:
+			slow++ // one gets company
+		case c.state == connDialing:
 			if n += each; h.proto == protocolUnknown {
 				return math.MaxInt
 			}

@@ -19,7 +19,7 @@ type hostKey struct {
 	scheme string // "http" or "https"
 	addr   string // "host:port", lower case, IDNA
 	proxy  string // the proxy's URL, "" for a direct way
-	http1  bool   // for requests that only HTTP/1 can carry, where others are spoken too
+	http1  bool   // for requests that only HTTP/1 can carry, of an origin that was found to speak HTTP/2
 }
 
 // A rawKey is what a request says. It saves the hot path from making a hostKey.
@@ -35,11 +35,6 @@ const maxAliases = 8
 // hostFor finds or makes the host of a request. The error is from Base.Proxy.
 func (t *Transport) hostFor(req *http.Request) (*host, error) {
 	raw := rawKey{scheme: req.URL.Scheme, host: req.URL.Host}
-	if len(req.Header["Upgrade"]) > 0 {
-		// HTTP/2 has no such thing (RFC 9113 section 8.6).
-		p := t.set.protocols(raw.scheme)
-		raw.http1 = p.http1 && p.http2 && switchesProtocol(req.Header)
-	}
 	var proxy *url.URL
 	if t.set.proxy != nil {
 		var err error
@@ -50,13 +45,39 @@ func (t *Transport) hostFor(req *http.Request) (*host, error) {
 			raw.proxy = proxy.String()
 		}
 	}
+	h := t.hostOf(raw, proxy)
+	if needsHTTP1(req) && h.speaksOtherwise() {
+		raw.http1 = true
+		h = t.hostOf(raw, proxy)
+	}
+	return h, nil
+}
+
+func (t *Transport) hostOf(raw rawKey, proxy *url.URL) *host {
 	t.mu.RLock()
 	h := t.aliases[raw]
 	t.mu.RUnlock()
-	if h != nil {
-		return h, nil
+	if h == nil {
+		h = t.addHost(raw, proxy)
 	}
-	return t.addHost(raw, proxy), nil
+	return h
+}
+
+// needsHTTP1 tells whether only HTTP/1 can carry the request: HTTP/2 has no Upgrade (RFC 9113
+// section 8.6).
+func needsHTTP1(req *http.Request) bool {
+	return len(req.Header["Upgrade"]) > 0 && switchesProtocol(req.Header)
+}
+
+// speaksOtherwise tells whether the host's connections are no good for a request that needs
+// HTTP/1, though it may be spoken: it goes by a host of its own then.
+func (h *host) speaksOtherwise() bool {
+	if !h.speaks.http1 || !h.speaks.http2 {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.proto == protocolHTTP2
 }
 
 func (t *Transport) addHost(raw rawKey, proxy *url.URL) *host {

@@ -12,6 +12,7 @@ type waiter struct {
 	ready chan delivery // buffered, one delivery at most
 	since time.Time
 	ctx   context.Context // the request's: a dial takes its values
+	http1 bool            // only HTTP/1 will do
 
 	queued     bool
 	dialled    bool       // a dial was started on its behalf
