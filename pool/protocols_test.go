@@ -2,7 +2,9 @@ package pool
 
 import (
 	"crypto/tls"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 )
@@ -53,5 +55,79 @@ func TestTLSConfigIsACopy(t *testing.T) {
 	}
 	if len(base.TLSClientConfig.NextProtos) != 2 {
 		t.Error("the caller's configuration was changed")
+	}
+}
+
+// HTTP/2 can't carry an Upgrade: on a host that speaks it, such a request gets HTTP/1.
+func TestUpgradeOnAnHTTP2Host(t *testing.T) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") == "" {
+			io.WriteString(w, r.Proto)
+			return
+		}
+		c, rw, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+		rw.Flush()
+		io.Copy(c, rw)
+	}))
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	defer srv.Close()
+	for _, first := range []string{"", "x"} { // the host's protocol is known, or isn't
+		tr, err := New(Config{Base: &http.Transport{TLSClientConfig: srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone()}, MaxConnsPerHost: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tr.Close()
+		upgrade := first
+		for range 3 {
+			if upgrade == "" {
+				wantProto(t, tr, srv.URL, "HTTP/2.0")
+				upgrade = "x"
+			} else {
+				wantEcho(t, tr, srv.URL)
+				upgrade = ""
+			}
+		}
+	}
+}
+
+func wantProto(t *testing.T, tr *Transport, url, want string) {
+	t.Helper()
+	req, _ := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b, err := io.ReadAll(resp.Body); err != nil || string(b) != want || resp.Proto != want {
+		t.Errorf("answer %q by %s (%v), want %s", b, resp.Proto, err, want)
+	}
+}
+
+func wantEcho(t *testing.T, tr *Transport, url string) {
+	t.Helper()
+	req, _ := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	req.Header = http.Header{"Upgrade": {"x"}, "Connection": {"Upgrade"}}
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	rw, ok := resp.Body.(io.ReadWriter)
+	if !ok || resp.StatusCode != 101 {
+		t.Fatalf("status %d, body %T", resp.StatusCode, resp.Body)
+	}
+	got := make([]byte, 5)
+	if _, err := rw.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(rw, got); err != nil || string(got) != "hello" {
+		t.Errorf("echo %q, %v", got, err)
 	}
 }
