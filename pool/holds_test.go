@@ -38,3 +38,40 @@ func TestConnectionEndsWhileAHookRuns(t *testing.T) {
 		})
 	}
 }
+
+// Requests that wait for a stream don't keep a connection that has to go: it ends with those
+// that it has, and the others get the next one.
+func TestWaitersDontKeepAConnectionThatHasToGo(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		cfg    Config
+		retire func(*script)
+		reason CloseReason
+	}{
+		{"drained", Config{}, func(s *script) { s.tr.Drain("host.test:80") }, ReasonIdleClosed},
+		{"outdated", Config{}, func(s *script) { s.tr.CloseIdleConnections() }, ReasonIdleClosed},
+		{"too old", Config{MaxConnAge: time.Second}, func(*script) { time.Sleep(2 * time.Second) }, ReasonMaxAge},
+	} {
+		tt.cfg.MaxConnsPerHost = 1
+		h2Bubble(t, tt.cfg, func(s *script) {
+			tps := s.gets(4)
+			p := s.wantDial().serveH2(2)
+			first, second := p.wantRequest(), p.wantRequest()
+			tt.retire(s)
+			p.answer(first)
+			tps[0].wantOK()
+			p.wantNoRequest()
+			p.answer(second)
+			tps[1].wantOK()
+			p.wantClosed()
+			p = s.wantDial().serveH2(2)
+			p.serve()
+			p.serve()
+			tps[2].wantOK()
+			tps[3].wantOK()
+			if by := s.stats().ClosedBy; by[tt.reason] != 1 {
+				t.Errorf("%s: closed by %v", tt.name, by)
+			}
+		})
+	}
+}

@@ -104,12 +104,27 @@ func (h *host) serveLocked(c *conn) (any bool) {
 func (h *host) wakeLocked(c *conn) {
 	switch {
 	case c.state == connIdle && h.queue.len() > 0 && c.takesLocked():
-		h.removeIdleLocked(c)
-		h.serveLocked(c)
+		if _, ok := judge(c.candidate(time.Now())); ok { // else the sweeper is about to take it
+			h.removeIdleLocked(c)
+			h.serveLocked(c)
+		}
 	case c.state == connInUse && c.streams > 0:
-		h.serveLocked(c)
-		h.placeLocked(c)
+		h.serveOnLocked(c)
 	}
+}
+
+// serveOnLocked gives the free streams of c, which is in use, to the oldest waiters, unless it
+// has to go: those who wait would keep a connection for ever that is too old, or was drained.
+func (h *host) serveOnLocked(c *conn) {
+	if h.queue.len() > 0 && c.takesLocked() {
+		if reason, ok := judge(c.candidate(time.Now())); !ok {
+			h.leaveLocked(c, reason)
+			h.dialMissingLocked()
+			return
+		}
+	}
+	h.serveLocked(c)
+	h.placeLocked(c)
 }
 
 // leaveLocked keeps new requests off c. The first reason counts.
@@ -135,8 +150,7 @@ func (h *host) release(c *conn, failed bool) (kept bool) {
 	}
 	if c.streams > 0 {
 		if c.leaving == "" {
-			h.serveLocked(c)
-			h.placeLocked(c)
+			h.serveOnLocked(c)
 		}
 		kept = c.leaving == ""
 		h.mu.Unlock()
