@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"example.com/connwise/internal/peer"
 )
 
 const (
@@ -120,21 +122,21 @@ func (r *rig) bulk(t *testing.T, c *checker, n int64, reloads int) {
 	o, theirs := judge(oursRec, ours, executed), judge(stdRec, std, executed)
 	logTable(t, o, theirs)
 	c.wantRight(t)
-	r.wantBulk(t, o)
+	r.wantBulk(t, o, executed)
 	ours.close(t)
 	std.close(t)
 }
 
 // wantBulk checks that nothing failed. A front may say itself that it has cut answers that
 // it had begun; then those are logged.
-func (r *rig) wantBulk(t *testing.T, o outcome) {
+func (r *rig) wantBulk(t *testing.T, o outcome, executed peer.Executions) {
 	t.Helper()
 	if !r.saysItCut() {
 		o.wantClean(t)
 		return
 	}
 	o.wantNeverTwice(t)
-	o.wantMayHaveRun(t)
+	o.wantMayHaveRun(t, executed)
 	t.Logf("%s: %d failed, and %s says that it %q", o.client, o.failed, r.kind.name, r.kind.cutting)
 }
 
