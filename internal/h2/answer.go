@@ -97,7 +97,12 @@ func (c *Conn) onInterim(status int) error {
 // headLocked notes that the final answer's head has come.
 func (c *Conn) headLocked(x *Exchange) {
 	x.headed = true
-	x.left = x.resp.ContentLength
+	// Content-Length may tell of what the answer stands for (RFC 9110 section 8.6).
+	s := x.resp.StatusCode
+	x.empty = x.head || s == http.StatusNoContent || s == http.StatusNotModified
+	if x.left = x.resp.ContentLength; x.empty {
+		x.left = -1
+	}
 	c.stainLocked(x)
 }
 
@@ -195,7 +200,7 @@ func (x *Exchange) takeTrailer(h http.Header) {
 
 // gunzips reports whether the answer's body is to be decoded on the way.
 func (x *Exchange) gunzips() bool {
-	return x.req.Gzip && x.resp.Body != http.NoBody &&
+	return x.req.Gzip && !x.empty && x.resp.Body != http.NoBody &&
 		httpguts.HeaderValuesContainsToken(x.resp.Header["Content-Encoding"], "gzip") &&
 		strings.EqualFold(x.resp.Header.Get("Content-Encoding"), "gzip")
 }
@@ -203,7 +208,7 @@ func (x *Exchange) gunzips() bool {
 // endReadingLocked notes END_STREAM.
 func (c *Conn) endReadingLocked(x *Exchange) {
 	x.peerEnd = true
-	if x.left > 0 && !x.head {
+	if x.left > 0 {
 		c.brokenLocked(x, fmt.Errorf("%d bytes short of Content-Length: %w", x.left, errShort))
 	}
 	c.stainLocked(x)

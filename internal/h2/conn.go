@@ -39,7 +39,8 @@ type Conn struct {
 	peer     peerSettings
 	inflow   inflow // of the connection
 	window   int32  // what the peer takes of all streams' data
-	spent    int64  // bytes of windows that were used and not given back
+	afloat   afloat
+	spent    int64 // bytes of windows that were used and not given back
 	goAway   GoAway
 	gotAway  bool  // goAway is the peer's
 	closing  error // no new stream begins: why
@@ -177,6 +178,7 @@ func (c *Conn) unlock() {
 	for done != nil {
 		x := done
 		done, x.nextDone = x.nextDone, nil
+		x.release() // there may be no body whose Close would do it
 		x.owner.StreamDone(x.why)
 	}
 }

@@ -16,7 +16,8 @@ func (c *Conn) onSettings(f *http2.SettingsFrame) error {
 		}
 		return nil
 	}
-	if err := c.flood.idle(); err != nil {
+	// Each one may cost a walk through all streams.
+	if err := c.flood.count(1 + f.NumSettings()/8); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -153,16 +154,16 @@ func (c *Conn) onPing(f *http2.PingFrame) error {
 // onReset ends a stream whose peer doesn't go on with it. Behind a whole answer that is
 // nothing but a word that the rest of the request isn't needed (RFC 9113 section 8.1).
 func (c *Conn) onReset(f *http2.RSTStreamFrame) error {
-	if err := c.flood.idle(); err != nil {
-		return err
-	}
 	c.opt.count("recv_rststream_" + codeName(f.ErrCode))
 	c.mu.Lock()
 	defer c.unlock()
 	c.aliveLocked()
 	x := c.streams[f.StreamID]
 	if x == nil {
-		return c.unknownLocked(f.StreamID)
+		if err := c.unknownLocked(f.StreamID); err != nil || c.afloat.takeFrame() {
+			return err
+		}
+		return c.flood.stray()
 	}
 	c.stainLocked(x)
 	x.refused = f.ErrCode == http2.ErrCodeRefusedStream && !x.answered

@@ -95,6 +95,9 @@ func (c *Conn) admitData(fh http2.FrameHeader, n, extra int32) (*Exchange, error
 		if err := c.unknownLocked(fh.StreamID); err != nil {
 			return nil, err
 		}
+		if c.afloat.takeData(n + extra) {
+			return nil, nil
+		}
 		return nil, c.flood.stray()
 	}
 	if err := c.judgeDataLocked(x, n, extra); err != nil {
@@ -129,8 +132,8 @@ func (c *Conn) judgeDataLocked(x *Exchange, n, extra int32) error {
 		return bad(http2.ErrCodeStreamClosed, "DATA after END_STREAM")
 	case !x.headed:
 		return bad(http2.ErrCodeProtocol, "DATA before HEADERS")
-	case x.head && n > 0:
-		return bad(http2.ErrCodeProtocol, "DATA in the answer to a HEAD request")
+	case x.empty && n > 0:
+		return bad(http2.ErrCodeProtocol, "DATA in an answer that has no content")
 	case !x.inflow.take(n + extra):
 		return bad(http2.ErrCodeFlowControl, "DATA beyond the stream's window")
 	}

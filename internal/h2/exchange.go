@@ -40,7 +40,7 @@ type Exchange struct {
 	// Of Start, and then of Read.
 	rmu     sync.Mutex // one Read at a time. It's taken before Conn.mu.
 	gz      *wire.Gunzip
-	unwatch func() // ends the watch over the context; nil without one
+	unwatch func() // ends the watch over the context; nil without one. Set under Conn.mu, unless told.
 
 	// The answer, and room for the values of its fields. The read loop's until headed.
 	resp http.Response
@@ -67,6 +67,7 @@ type Exchange struct {
 
 	answered    bool // HEADERS came, interim ones included
 	headed      bool // the final answer's head is in resp
+	empty       bool // and nothing can follow it
 	peerEnd     bool // END_STREAM came
 	refused     bool // the peer proved that it didn't process the request
 	got100      bool
@@ -232,7 +233,7 @@ func (x *Exchange) open(ctx context.Context) *http.Response {
 	x.returned = true
 	open, unwanted := x.state == stateOpen, x.unwanted
 	none := x.peerEnd && x.body.first == nil && x.err == nil && x.trailer == nil
-	if x.head || none && r.ContentLength <= 0 {
+	if x.empty || none {
 		r.Body = http.NoBody
 	}
 	if r.Body == nil || open && x.up != nil {
@@ -242,7 +243,7 @@ func (x *Exchange) open(ctx context.Context) *http.Response {
 		x.takeTrailer(x.trailer)
 	}
 	c.mu.Unlock()
-	if !x.head && x.gunzips() {
+	if x.gunzips() {
 		x.decode()
 	}
 	if open {
@@ -273,12 +274,22 @@ func (x *Exchange) watch(ctx context.Context) {
 			}
 		}()
 	}
-	if len(stops) > 0 {
-		x.unwatch = func() {
-			for _, f := range stops {
-				f()
-			}
+	if len(stops) == 0 {
+		return
+	}
+	unwatch := func() {
+		for _, f := range stops {
+			f()
 		}
+	}
+	x.c.mu.Lock()
+	over := x.told
+	if !over {
+		x.unwatch = unwatch
+	}
+	x.c.mu.Unlock()
+	if over {
+		unwatch()
 	}
 }
 

@@ -29,8 +29,7 @@ func (f *flood) idle() error { return f.count(1) }
 // empty counts a DATA frame without data, for which there is even less reason.
 func (f *flood) empty() error { return f.count(10) }
 
-// stray counts a frame for a stream that is closed. A window full of them may come for each
-// that was cancelled.
+// stray counts a frame for a stream that is closed, beyond what may have been on its way.
 func (f *flood) stray() error { return f.count(1) }
 
 func (f *flood) count(n int) error {
@@ -45,4 +44,38 @@ func (f *flood) count(n int) error {
 		return nil
 	}
 	return &ConnError{Code: http2.ErrCodeEnhanceYourCalm, Reason: "too many frames that bring nothing"}
+}
+
+// afloat is what may be on its way from the peer for streams that this side has reset: it's no
+// flood, however small the pieces. Guarded by Conn.mu.
+type afloat struct {
+	data   int64 // bytes that the windows of these streams allowed
+	frames int   // HEADERS and RST_STREAM
+}
+
+// framesAfloat are an interim answer, the final one, trailers and a reset.
+const framesAfloat = 4
+
+// leave notes that a stream was reset whose window had n bytes left.
+func (a *afloat) leave(n int32) {
+	a.data += int64(n)
+	a.frames += framesAfloat
+}
+
+// takeData reports whether n bytes of data that came are among what was expected.
+func (a *afloat) takeData(n int32) bool {
+	ok := n > 0 && int64(n) <= a.data
+	if ok {
+		a.data -= int64(n)
+	}
+	return ok
+}
+
+// takeFrame is takeData for another frame.
+func (a *afloat) takeFrame() bool {
+	ok := a.frames > 0
+	if ok {
+		a.frames--
+	}
+	return ok
 }

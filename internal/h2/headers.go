@@ -112,6 +112,9 @@ func (c *Conn) beginBlock(fh http2.FrameHeader) error {
 		if err := c.unknownLocked(fh.StreamID); err != nil {
 			return err
 		}
+		if c.afloat.takeFrame() {
+			return nil
+		}
 		return c.flood.stray()
 	}
 	b.x = x

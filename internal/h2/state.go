@@ -52,13 +52,22 @@ func (c *Conn) settleLocked(x *Exchange) {
 	case x.allSent:
 		c.closeLocked(x, why)
 		c.tellLocked(x)
-	case x.gated || x.unwanted:
+	case x.gated || x.unwanted || x.heldLocked():
 		c.resetLocked(x, why, http2.ErrCodeNo)
 	}
 }
 
+// heldLocked reports whether x's body, which is in memory, can't be sent now. Behind the answer
+// it's of no use, and the peer may never let it go; the caller may have no body to close.
+func (x *Exchange) heldLocked() bool {
+	return x.up == nil && !x.endQueued && (x.window <= 0 || x.c.window <= 0)
+}
+
 // resetLocked closes x and has an RST_STREAM written.
 func (c *Conn) resetLocked(x *Exchange, why wire.End, code http2.ErrCode) {
+	if !x.peerEnd {
+		c.afloat.leave(x.inflow.avail)
+	}
 	c.closeLocked(x, why)
 	c.leaving++
 	c.out.b = appendReset(c.out.b, x.id, code)
