@@ -167,7 +167,7 @@ func dataOf(f *http2.DataFrame) []byte {
 func (r *rig) hearsReset(id uint32, code http2.ErrCode) {
 	r.t.Helper()
 	f := r.hears()
-	if f, ok := f.(*http2.RSTStreamFrame); !ok || f.StreamID != id || f.ErrCode != code {
+	if g, ok := f.(*http2.RSTStreamFrame); !ok || g.StreamID != id || g.ErrCode != code {
 		r.t.Fatalf("got %v, want RST_STREAM of stream %d with %v", f, id, code)
 	}
 }
@@ -184,7 +184,7 @@ func (r *rig) hearsPing() [8]byte {
 func (r *rig) hearsWindow(id, n uint32) {
 	r.t.Helper()
 	f := r.hears()
-	if f, ok := f.(*http2.WindowUpdateFrame); !ok || f.StreamID != id || f.Increment != n {
+	if g, ok := f.(*http2.WindowUpdateFrame); !ok || g.StreamID != id || g.Increment != n {
 		r.t.Fatalf("got %v, want WINDOW_UPDATE of stream %d by %d", f, id, n)
 	}
 }
@@ -192,7 +192,7 @@ func (r *rig) hearsWindow(id, n uint32) {
 func (r *rig) hearsGoAway(code http2.ErrCode) {
 	r.t.Helper()
 	f := r.hears()
-	if f, ok := f.(*http2.GoAwayFrame); !ok || f.LastStreamID != 0 || f.ErrCode != code {
+	if g, ok := f.(*http2.GoAwayFrame); !ok || g.LastStreamID != 0 || g.ErrCode != code {
 		r.t.Fatalf("got %v, want GOAWAY of stream 0 with %v", f, code)
 	}
 }

@@ -212,7 +212,7 @@ const readOn = time.Second
 // writeFailedLocked ends the sending side. What no byte was accepted of is lost at once, and
 // known to be unsent; what becomes of the rest is the read loop's to find out.
 func (c *Conn) writeFailedLocked(err error) {
-	if c.werr != nil {
+	if c.werr != nil || c.fatal != nil { // with fatal it's only that this side has closed
 		return
 	}
 	c.werr = err
