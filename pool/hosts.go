@@ -72,7 +72,7 @@ func needsHTTP1(req *http.Request) bool {
 // speaksOtherwise tells whether the host's connections are no good for a request that needs
 // HTTP/1, though it may be spoken: it goes by a host of its own then.
 func (h *host) speaksOtherwise() bool {
-	if !h.speaks.http1 || !h.speaks.http2 {
+	if !h.speaks.both() {
 		return false
 	}
 	h.mu.Lock()

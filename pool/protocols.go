@@ -32,6 +32,7 @@ const (
 type protocols struct{ http1, http2 bool }
 
 func (p protocols) none() bool { return !p.http1 && !p.http2 }
+func (p protocols) both() bool { return p.http1 && p.http2 }
 
 // offer is the list for ALPN: cfg's own, as far as it is among p, with what p adds. Where
 // only HTTP/1 is spoken and the caller offers nothing, nothing is offered.
