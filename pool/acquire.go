@@ -168,14 +168,14 @@ func (h *host) lookAgain(g *grant) error {
 }
 
 // enqueueLocked queues the wish's waiter, which it makes if this is the request's first
-// wait. One that waited before goes back to the front: it was the oldest when it was
-// served.
+// wait. One that waited before goes back to its place in the order.
 func (h *host) enqueueLocked(ws wish, now time.Time) error {
 	switch limit := h.cfg.MaxWaiters; {
 	case h.t.closed():
 		return &Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed}
 	case *ws.w != nil:
-		h.queue.pushFront(*ws.w)
+		(*ws.w).since = now
+		h.queue.putBack(*ws.w)
 	case limit > 0 && !h.canDialLocked() && h.queue.len()-h.coveredLocked() >= limit:
 		h.tot.WaitTimeouts++
 		return &Error{Phase: PhaseWait, Host: h.key.addr, Queued: h.queue.len(), Err: ErrTooManyWaiters}
@@ -195,7 +195,7 @@ func (h *host) wait(ws wish) (grant, error) {
 	var expired <-chan time.Time
 	var timer *time.Timer
 	if max := h.cfg.MaxWait; max > 0 {
-		timer = time.NewTimer(max - time.Since(w.since))
+		timer = time.NewTimer(max - w.spent - time.Since(w.since))
 		defer timer.Stop()
 		expired = timer.C
 	}
@@ -220,7 +220,7 @@ func (h *host) wait(ws wish) (grant, error) {
 
 func (h *host) delivered(ctx context.Context, w *waiter, d delivery) (grant, error) {
 	h.mu.Lock()
-	h.tot.WaitTime += time.Since(w.since)
+	h.noteWaitLocked(w)
 	h.mu.Unlock()
 	if d.err == errForgotten {
 		return grant{}, d.err
@@ -251,7 +251,7 @@ func (h *host) expire(w *waiter) error {
 	n := h.queue.len()
 	h.queue.remove(w)
 	h.tot.WaitTimeouts++
-	h.tot.WaitTime += time.Since(w.since)
+	h.noteWaitLocked(w)
 	return h.waitError(w, PhaseWait, n, ErrWaitTimeout)
 }
 
@@ -260,7 +260,7 @@ func (h *host) expire(w *waiter) error {
 func (h *host) leave(w *waiter, cause error) error {
 	h.mu.Lock()
 	phase, n := h.waitPhaseLocked(w), h.queue.len()
-	h.tot.WaitTime += time.Since(w.since)
+	h.noteWaitLocked(w)
 	if w.queued {
 		h.queue.remove(w)
 		h.noteLeftLocked()
@@ -272,6 +272,13 @@ func (h *host) leave(w *waiter, cause error) error {
 		h.put(d.c)
 	}
 	return h.waitError(w, PhaseWait, 0, cause)
+}
+
+// noteWaitLocked is called when w's wait is over, for now at least.
+func (h *host) noteWaitLocked(w *waiter) {
+	d := time.Since(w.since)
+	w.spent += d
+	h.tot.WaitTime += d
 }
 
 // waitPhaseLocked says what w waits for: the dials under way cover the oldest waiters;
@@ -286,7 +293,7 @@ func (h *host) waitPhaseLocked(w *waiter) Phase {
 func (h *host) waitError(w *waiter, phase Phase, queued int, cause error) *Error {
 	e := &Error{Phase: phase, Host: h.key.addr, Err: cause}
 	if phase == PhaseWait {
-		e.Waited, e.Queued = time.Since(w.since), queued
+		e.Waited, e.Queued = w.spent, queued
 	}
 	return e
 }

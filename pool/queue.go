@@ -9,11 +9,13 @@ import (
 // states, all under host.mu: queued, delivered to (what it was given lies in ready),
 // or gone.
 type waiter struct {
-	ready chan delivery // buffered, one delivery at most
-	since time.Time
+	ready chan delivery   // buffered, one delivery at most
+	since time.Time       // when its wait began, or began anew
 	ctx   context.Context // the request's: a dial takes its values
 	http1 bool            // only HTTP/1 will do
 
+	place      uint64        // in the order of arrival; it keeps it when it has to wait anew
+	spent      time.Duration // waited before since
 	queued     bool
 	dialled    bool       // a dial was started on its behalf
 	gate       *traceGate // that dial's way to the request's trace hooks
@@ -44,30 +46,45 @@ type delivery struct {
 type queue struct {
 	head, tail *waiter
 	n          int
+	places     uint64 // given so far
 }
 
 func (q *queue) len() int { return q.n }
 
+// push adds a waiter that has just come.
 func (q *queue) push(w *waiter) {
-	w.queued, w.prev, w.next = true, q.tail, nil
-	if q.tail != nil {
-		q.tail.next = w
+	q.places++
+	w.place = q.places
+	q.insert(w, q.tail)
+}
+
+// putBack puts back a waiter whose connection turned out to be no good: before those that
+// came after it. Others may have been put back already, as a shared connection has many.
+func (q *queue) putBack(w *waiter) {
+	var before *waiter
+	for x := q.head; x != nil && x.place < w.place; x = x.next {
+		before = x
+	}
+	q.insert(w, before)
+}
+
+// insert adds w behind prev, at the front if that is nil.
+func (q *queue) insert(w, prev *waiter) {
+	next := q.head
+	if prev != nil {
+		next = prev.next
+	}
+	w.queued, w.prev, w.next = true, prev, next
+	if prev != nil {
+		prev.next = w
 	} else {
 		q.head = w
 	}
-	q.tail = w
-	q.n++
-}
-
-// pushFront puts back a waiter that was the oldest and whose connection turned out dead.
-func (q *queue) pushFront(w *waiter) {
-	w.queued, w.prev, w.next = true, nil, q.head
-	if q.head != nil {
-		q.head.prev = w
+	if next != nil {
+		next.prev = w
 	} else {
 		q.tail = w
 	}
-	q.head = w
 	q.n++
 }
 

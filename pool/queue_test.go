@@ -31,7 +31,7 @@ func TestQueueIsFIFO(t *testing.T) {
 			model = slices.Delete(model, i, i+1)
 		case op == 4:
 			w := q.pop()
-			q.pushFront(w)
+			q.putBack(w)
 		}
 		if q.len() != len(model) {
 			t.Fatalf("len = %d, want %d", q.len(), len(model))

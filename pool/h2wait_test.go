@@ -1,0 +1,73 @@
+package pool
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// A connection that many had waited for turns out to be no good for them: they get the next
+// one in the order in which they came.
+func TestWaitersKeepTheirOrderWhenRefused(t *testing.T) {
+	h2Bubble(t, Config{MaxConnsPerHost: 1}, func(s *script) {
+		tps := s.gets(6)
+		p := s.wantDial().serveH2(4)
+		for range 4 {
+			p.wantRequest()
+		}
+		p.goAway(0, http2.ErrCodeNo)
+		p.wantClosed()
+		time.Sleep(time.Second) // others would be replaced with a delay
+		d := s.wantDial()
+		p = d.serveH2(1)
+		for i, tp := range tps {
+			p.serve()
+			tp.wantOK()
+			for _, later := range tps[i+1:] {
+				later.wantPending()
+			}
+		}
+	})
+}
+
+// What counts for MaxWait is the time in the queue, not the time on a connection whose peer
+// refused the request in the end.
+func TestMaxWaitAfterARefusal(t *testing.T) {
+	h2Bubble(t, Config{MaxConnsPerHost: 1, MaxWait: time.Second}, func(s *script) {
+		tps := s.gets(2)
+		d := s.wantDial()
+		time.Sleep(300 * time.Millisecond)
+		p := d.serveH2(2)
+		first := p.wantRequest()
+		p.wantRequest()
+		time.Sleep(10 * time.Second)
+		p.goAway(first.Stream, http2.ErrCodeNo)
+		time.Sleep(500 * time.Millisecond)
+		tps[1].wantPending()
+		if st := s.stats(); st.WaitTime != 600*time.Millisecond {
+			t.Errorf("WaitTime = %v", st.WaitTime)
+		}
+		time.Sleep(200 * time.Millisecond)
+		if e := tps[1].wantError(PhaseWait, ErrWaitTimeout); e.Waited != time.Second {
+			t.Errorf("Waited = %v", e.Waited)
+		}
+		p.answer(first)
+		tps[0].wantOK()
+	})
+}
+
+// Where only HTTP/2 is spoken there is no other host to send an Upgrade to.
+func TestUpgradeWhereOnlyHTTP2IsSpoken(t *testing.T) {
+	h2Bubble(t, Config{}, func(s *script) {
+		a := s.get()
+		p := s.wantDial().serveH2(10)
+		p.serve()
+		a.wantOK()
+		req := s.request("GET", nil)
+		req.Header.Set("Connection", "Upgrade")
+		req.Header.Set("Upgrade", "websocket")
+		s.start(req).wantError(PhaseUnsent, nil)
+		p.wantNoRequest()
+	})
+}
