@@ -284,7 +284,8 @@ func (h *host) noteWaitLocked(w *waiter) {
 // waitPhaseLocked says what w waits for: the dials under way cover the oldest waiters;
 // and while no connection is in use there is none that could come free.
 func (h *host) waitPhaseLocked(w *waiter) Phase {
-	if h.dialing > 0 && (h.inUseLocked() == 0 || h.queue.index(w) < h.coveredLocked()) {
+	covered := h.coveredLocked()
+	if h.dialing > 0 && h.inUseLocked() == 0 || covered > 0 && h.queue.index(w) < covered {
 		return PhaseDial
 	}
 	return PhaseWait

@@ -131,13 +131,23 @@ func (h *host) eachLocked() int {
 	return cmp.Or(h.streamsEach, assumedStreams)
 }
 
-// coveredLocked is how many waiters, from the oldest on, the dials under way are sure to
-// serve, as far as that is known.
+// coveredLocked is how many waiters, from the oldest on, what is being opened is sure to
+// serve, as far as that is known: dials, and HTTP/2 connections whose handshake isn't over
+// before the peer's first SETTINGS (RFC 9113 section 3.4).
 func (h *host) coveredLocked() int {
-	if h.proto == protocolHTTP2 {
-		return h.dialing * h.eachLocked()
+	if h.proto != protocolHTTP2 && h.speaks.http1 {
+		return h.dialing
 	}
-	return h.dialing
+	each, n := h.eachLocked(), 0
+	for c := range h.conns {
+		switch {
+		case c.state == connDialing:
+			n += each
+		case c.h2 != nil && !c.told && c.leaving == "" && !c.suspect:
+			n += each - c.streams
+		}
+	}
+	return n
 }
 
 // noteSlowLocked sees to it that c's dial gets company if it takes long and all waiters

@@ -71,3 +71,41 @@ func TestUpgradeWhereOnlyHTTP2IsSpoken(t *testing.T) {
 		p.wantNoRequest()
 	})
 }
+
+// The peer's first SETTINGS belong to the handshake: who waits for them doesn't wait for
+// capacity, which is what MaxWait and MaxWaiters are about.
+func TestMaxWaitIsNotForTheHandshake(t *testing.T) {
+	h2Bubble(t, Config{MaxConnsPerHost: 1, MaxWait: 50 * time.Millisecond, MaxWaiters: 2}, func(s *script) {
+		tps := s.gets(5)
+		p := s.wantDial().finishH2()
+		tps = append(tps, s.gets(5)...)
+		time.Sleep(time.Second)
+		last := tps[9]
+		last.cancel()
+		last.wantError(PhaseDial, nil)
+		p.settings(9)
+		for _, tp := range tps[:9] {
+			p.serve()
+			tp.wantOK()
+		}
+	})
+}
+
+func TestMaxWaitersBehindTheHandshake(t *testing.T) {
+	h2Bubble(t, Config{MaxConnsPerHost: 1, MaxWaiters: 2}, func(s *script) {
+		warm := s.get()
+		p := s.wantDial().serveH2(3)
+		p.serve()
+		warm.wantOK()
+		s.tr.CloseIdleConnections()
+		tps := s.gets(2)
+		p = s.wantDial().finishH2()
+		tps = append(tps, s.gets(3)...) // 3 on the connection, 2 wait
+		s.get().wantError(PhaseWait, ErrTooManyWaiters)
+		p.settings(3)
+		for _, tp := range tps {
+			p.serve()
+			tp.wantOK()
+		}
+	})
+}

@@ -111,8 +111,9 @@ func (t *Transport) Close() error {
 func (h *host) end() {
 	var busy []*conn
 	h.mu.Lock()
+	covered := h.coveredLocked()
 	for i, alone := 0, h.inUseLocked() == 0; h.queue.head != nil; i++ { // as waitPhaseLocked has it
-		h.queue.pop().ready <- delivery{err: ErrClosed, dialled: i < h.dialing || alone && h.dialing > 0}
+		h.queue.pop().ready <- delivery{err: ErrClosed, dialled: i < covered || alone && h.dialing > 0}
 	}
 	for c := range h.conns {
 		if c.state == connInUse {
