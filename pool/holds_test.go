@@ -75,3 +75,52 @@ func TestWaitersDontKeepAConnectionThatHasToGo(t *testing.T) {
 		})
 	}
 }
+
+// While nobody has a stream on a connection its peer takes it for idle, whoever holds it.
+func TestIdleLimitWhileAHookRuns(t *testing.T) {
+	var gate chan struct{}
+	h2Bubble(t, Config{ProxyIdleTimeout: time.Second, BeforeSend: func(req *http.Request) error {
+		if req.Method == "POST" {
+			<-gate
+		}
+		return nil
+	}}, func(s *script) {
+		gate = make(chan struct{})
+		a := s.get()
+		p := s.wantDial().serveH2(10)
+		p.serve()
+		a.wantOK()
+		b := s.start(s.request("POST", nil))
+		time.Sleep(time.Second)
+		c := s.get()
+		p2 := s.wantDial().serveH2(10)
+		p2.serve()
+		c.wantOK()
+		close(gate)
+		p2.serve()
+		b.wantOK()
+		p.wantNoRequest()
+		p.wantClosed()
+		if by := s.stats().ClosedBy; by[ReasonIdleLimit] != 1 {
+			t.Errorf("closed by %v", by)
+		}
+	})
+}
+
+// As long as a stream is open it isn't idle.
+func TestIdleLimitWhileAStreamIsOpen(t *testing.T) {
+	hook := time.Duration(0)
+	h2Bubble(t, Config{ProxyIdleTimeout: time.Second, BeforeSend: func(*http.Request) error { time.Sleep(hook); return nil }}, func(s *script) {
+		a := s.get()
+		p := s.wantDial().serveH2(10)
+		q := p.wantRequest()
+		hook = 2 * time.Second
+		b := s.get()
+		time.Sleep(hook)
+		p.serve()
+		b.wantOK()
+		p.answer(q)
+		a.wantOK()
+		s.wantNoDial()
+	})
+}

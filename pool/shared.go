@@ -301,6 +301,9 @@ func (c *conn) endReason(err error) CloseReason {
 func (h *host) admitShared(g grant) (grant, error) {
 	reason, err := g.c.lookShared(g.wasIdle)
 	switch {
+	case err == nil && g.reused && !g.wasIdle && g.c.overdue(time.Now()):
+		h.dropStale(g.c, ReasonIdleLimit)
+		return grant{}, nil
 	case err == nil && (!g.wasIdle || h.stays(g.c)):
 		return g, nil
 	case err == nil: // a GOAWAY was among the bytes that had arrived
@@ -326,7 +329,29 @@ func (h *host) lookAgainShared(g *grant) error {
 		h.release(g.c, false)
 		return errLeaving
 	}
+	if (g.reused || g.wasIdle) && g.c.overdue(time.Now()) {
+		h.dropStale(g.c, ReasonIdleLimit)
+		return errStale
+	}
 	return nil
+}
+
+// overdue tells whether c has been idle for its peer for as long as its limit says. Those
+// who hold it may have no stream yet, as a hook of theirs runs.
+func (c *conn) overdue(now time.Time) bool {
+	limit := c.idleLimit()
+	if limit == 0 {
+		return false
+	}
+	since := c.h2.LastRead()
+	if since.IsZero() {
+		since = c.opened
+	}
+	if age(now, since) < limit {
+		return false
+	}
+	at := c.h2.State()
+	return at.Streams+at.Queued == 0
 }
 
 var errLeaving = errors.New("pool: the peer takes no new request on the connection")
