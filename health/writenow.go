@@ -17,9 +17,10 @@ type laggard struct {
 	mu    sync.Mutex // guards the following; no call that waits is made under it
 	hold  bool       // WriteNow runs: records are kept together
 	busy  bool       // Flush writes what was kept before
-	kept  []byte     // records that the socket hasn't taken
-	err   error      // what the socket said; nothing can be written after that
-	whole bool       // no byte of the records that were made since take has left
+	kept  []byte     // records; the socket hasn't taken those behind the first at bytes
+	at    int
+	err   error // what the socket said; nothing can be written after that
+	whole bool  // no byte of the records that were made since take has left
 }
 
 // newLaggard returns nil if q isn't over a socket.
@@ -50,7 +51,7 @@ func (l *laggard) write(p []byte) (took bool, err error) {
 		return true, l.err
 	case !l.hold && !l.busy && len(l.kept) == 0:
 		return false, nil
-	case !l.hold && len(l.kept) > maxKept:
+	case !l.hold && len(l.kept)-l.at > maxKept:
 		return true, errKept
 	}
 	l.kept = append(l.kept, p...)
@@ -65,7 +66,7 @@ func (l *laggard) settle() (left bool, err error) {
 	if l.err != nil || l.busy || len(l.kept) == 0 {
 		return len(l.kept) > 0, l.err
 	}
-	n, err := l.src.writeNow(l.kept)
+	n, err := l.src.writeNow(l.kept[l.at:])
 	if err == errStuck {
 		err = nil
 	}
@@ -75,15 +76,20 @@ func (l *laggard) settle() (left bool, err error) {
 	return len(l.kept) > 0, err
 }
 
-// dropLocked forgets the first n bytes. A large buffer isn't kept when it's empty.
+// dropLocked forgets n more bytes. A large buffer isn't kept when it's empty.
 func (l *laggard) dropLocked(n int) {
-	if l.kept = l.kept[:copy(l.kept, l.kept[n:])]; len(l.kept) == 0 && cap(l.kept) > 0 {
-		if cap(l.kept) <= 128<<10 {
-			keptBuffers.Put(&l.kept)
-		}
-		l.kept = nil
+	if l.at += n; l.at < len(l.kept) {
+		return
 	}
+	l.at = 0
+	if b := l.kept[:0]; cap(b) > 0 && cap(b) <= maxPooled {
+		keptBuffers.Put(&b) // of a copy: the field is this connection's alone
+	}
+	l.kept = nil
 }
+
+// maxPooled is the largest buffer that is used again.
+const maxPooled = 512 << 10
 
 var keptBuffers sync.Pool // of *[]byte
 
@@ -106,14 +112,13 @@ func (l *laggard) flush() (left bool, err error) {
 	if len(l.kept) == 0 || l.err != nil {
 		return false, l.err
 	}
-	var piece [flushPiece]byte // kept moves when something is added
-	n := copy(piece[:], l.kept)
+	piece := l.kept[l.at:min(len(l.kept), l.at+flushPiece)] // what is added comes behind it
 	l.busy = true
 	l.mu.Unlock()
-	_, err = l.raw.Write(piece[:n])
+	_, err = l.raw.Write(piece)
 	l.mu.Lock()
 	l.busy = false
-	l.dropLocked(n)
+	l.dropLocked(len(piece))
 	l.err = err
 	return len(l.kept) > 0 && err == nil, err
 }

@@ -26,7 +26,7 @@ const (
 )
 
 const (
-	batchSize    = 64 << 10 // no more uploads are taken into a batch of so many bytes
+	batchSize    = 256 << 10 // no more uploads are taken into a batch of so many bytes
 	maxKeptBatch = 2 * batchSize
 )
 

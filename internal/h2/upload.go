@@ -26,7 +26,7 @@ type upload struct {
 	stopped bool
 }
 
-const uploadBuffer = 64 << 10
+const uploadBuffer = 256 << 10
 
 var uploadBuffers = sync.Pool{New: func() any { return new([uploadBuffer]byte) }}
 
