@@ -11,7 +11,7 @@ const maxStreamID = 1<<31 - 1
 
 // maxDataFrame bounds a DATA frame, in bytes, where the peer would take a longer one: other
 // streams wait while it is sent.
-const maxDataFrame = 128 << 10
+const maxDataFrame = 64 << 10
 
 // commitLocked adds to out what is worth no frame of its own before: requests, data, credit.
 // A request gets its id, and its fields are encoded, only here, when its bytes are about to

@@ -235,10 +235,10 @@ func TestBodyIsUntouchedUntilHeadersAreOut(t *testing.T) {
 // Uploads share the connection: none waits for another one's end.
 func TestUploadsAreFair(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newOpenRig(t, Options{}, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 20})
+		r := newOpenRig(t, Options{}, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 4 << 20})
 		r.fr.WriteWindowUpdate(0, 1<<24)
 		r.nc.SetBuffer(4 << 10)
-		const each = 300 << 10
+		const each = 3 << 20
 		for range 3 {
 			r.start(small(t, strings.Repeat("x", each)))
 			synctest.Wait()
