@@ -16,6 +16,9 @@ import (
 const (
 	lateTimer  = 20 * time.Millisecond
 	slowAnswer = 50 * time.Millisecond // a new TLS connection through the relay takes 25 ms
+
+	// After so long a stall proxies close connections that are new, or in use, as idle.
+	longStall = shortIdle / 4
 )
 
 // A span is a time in which this machine stalled.
@@ -52,6 +55,14 @@ func (s *stalls) addSlow(rec *record) {
 			s.add(a.begin, a.end)
 		}
 	}
+}
+
+// atLeast are those that lasted so long.
+func (s *stalls) atLeast(d time.Duration) *stalls {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	short := func(p span) bool { return p.to.Sub(p.from) < d }
+	return &stalls{spans: slices.DeleteFunc(slices.Clone(s.spans), short)}
 }
 
 // touch reports whether one of the stalls overlaps the time from the begin of a connection's
@@ -97,5 +108,8 @@ func TestStallsTouchWhatTheyOverlap(t *testing.T) {
 	s.addSlow(&record{sent: []attempt{{begin: at(0), end: at(slowAnswer)}}})
 	if len(s.spans) != 1 {
 		t.Error("a slow answer doesn't count")
+	}
+	if n, none := s.atLeast(slowAnswer), s.atLeast(slowAnswer+1); len(n.spans) != 1 || len(none.spans) != 0 {
+		t.Errorf("atLeast kept %v and %v, want one and none", n.spans, none.spans)
 	}
 }
