@@ -18,6 +18,9 @@ func TestStats(t *testing.T) {
 			Sent: 1234567, Reused: 1234500, Waited: 41, WaitTimeouts: 17, Closed: 16,
 			ClosedBy: map[pool.CloseReason]uint64{pool.ReasonPeerClosed: 3, pool.ReasonIdleLimit: 12, pool.ReasonError: 1, pool.ReasonClosed: 0},
 		}},
+		{Host: "grpc.example:443", Scheme: "https", Proto: "HTTP/2.0", Open: 1, InUse: 1, IdleLimitSource: "none", Conns: []pool.ConnStats{
+			{Addr: "192.0.2.7:443", Age: 90 * time.Second, Streams: 17, StreamLimit: 250, GoAway: true, PingRTT: 1250 * time.Microsecond, Pings: 3},
+		}},
 		{Host: "db.example:80", Scheme: "http", Proxy: "http://proxy:3128", Waiting: 7, IdleLimitSource: "none"},
 	}}
 	source := statsFunc(func() pool.Stats { return stats })
@@ -29,7 +32,7 @@ func TestStats(t *testing.T) {
 		t.Fatalf("exit code %d: %s", got.code, got.stderr)
 	}
 	for _, want := range []string{"api.example:443", "54s", "configured", "db.example:80 via http://proxy:3128",
-		"\napi.example:443 closed: 12 idle limit, 3 peer closed idle, 1 error\n", " 41 ", " 17 "} {
+		"\napi.example:443 closed: 12 idle limit, 3 peer closed idle, 1 error\n", " 41 ", " 17 ", "https h2", "192.0.2.7:443", " 250 ", "1.25ms", "1m30s"} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("stdout lacks %q:\n%s", want, got.stdout)
 		}

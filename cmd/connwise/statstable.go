@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"example.com/connwise/internal/texttable"
 	"example.com/connwise/pool"
@@ -19,6 +20,7 @@ var (
 		"host", "sent", "failed", "reused", "stale", "replaced", "dials", "dial errs",
 		"waited", "timed out", "closed",
 	}
+	connColumns = []string{"HTTP/2 connection", "host", "age", "streams", "of", "goaway", "ping", "sent"}
 )
 
 // writeStats writes what the pools hold, what they have counted, and why they closed
@@ -42,8 +44,45 @@ func writeStats(w io.Writer, s pool.Stats) error {
 	if err := texttable.Write(w, sinceColumns, since, 1); err != nil {
 		return err
 	}
+	if err := writeConns(w, s.Hosts); err != nil {
+		return err
+	}
 	_, err := io.WriteString(w, closedLines(s.Hosts))
 	return err
+}
+
+// writeConns writes the HTTP/2 connections, if there are any.
+func writeConns(w io.Writer, hosts []pool.HostStats) error {
+	var rows [][]string
+	for _, h := range hosts {
+		for _, c := range h.Conns {
+			rows = append(rows, connRow(h, c))
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return texttable.Write(w, connColumns, rows, 2)
+}
+
+func connRow(h pool.HostStats, c pool.ConnStats) []string {
+	state, ping := "-", "-"
+	switch {
+	case c.GoAway:
+		state = "yes"
+	case c.Suspect:
+		state = "suspect"
+	}
+	if c.PingRTT > 0 {
+		ping = c.PingRTT.Round(time.Microsecond).String()
+	}
+	return []string{
+		cmp.Or(c.Addr, "-"), hostLabel(h), c.Age.Round(time.Second).String(),
+		strconv.Itoa(c.Streams), strconv.Itoa(c.StreamLimit), state, ping, strconv.FormatUint(c.Pings, 10),
+	}
 }
 
 func nowRow(h pool.HostStats) []string {
@@ -51,11 +90,19 @@ func nowRow(h pool.HostStats) []string {
 	if h.IdleLimit > 0 {
 		limit = h.IdleLimit.String()
 	}
-	row := []string{hostLabel(h), h.Scheme, limit, h.IdleLimitSource}
+	row := []string{hostLabel(h), schemeOf(h), limit, h.IdleLimitSource}
 	for _, n := range []int{h.Open, h.Idle, h.InUse, h.Dialing, h.Waiting} {
 		row = append(row, strconv.Itoa(n))
 	}
 	return row
+}
+
+// schemeOf tells where HTTP/2 is spoken.
+func schemeOf(h pool.HostStats) string {
+	if h.Proto == "HTTP/2.0" {
+		return h.Scheme + " h2"
+	}
+	return h.Scheme
 }
 
 func sinceRow(h pool.HostStats) []string {
