@@ -168,7 +168,7 @@ func TestCloseOfAStalledConnection(t *testing.T) {
 		start := time.Now()
 		r.c.Close()
 		a.fails()
-		elapsed(t, start, 0)
+		elapsed(t, start, farewellTime)
 		<-r.ended
 	})
 	bubble(t, func(t *testing.T) {

@@ -65,21 +65,29 @@ func (c *Conn) end(err error, code http2.ErrCode, polite bool) {
 		return
 	}
 	c.fatal = err
-	lead := polite && !c.writing && c.werr == nil
-	c.writing = c.writing || lead
 	c.retireLocked(err)
 	c.endBy(endWait, err)
 	c.unlock()
-	var last []byte
-	if lead {
-		last = appendGoAway(nil, code)
+	if !polite || !c.lead() {
+		c.once.Do(func() { c.shut(nil) })
+		return
 	}
-	c.once.Do(func() { c.shut(last) })
-	if lead {
-		c.mu.Lock()
-		c.retreatLocked()
-		c.unlock()
+	c.once.Do(func() { c.shut(appendGoAway(nil, code)) })
+	c.mu.Lock()
+	c.retreatLocked()
+	c.unlock()
+}
+
+// lead takes the writer's role for a last frame, if that is to be had soon.
+func (c *Conn) lead() bool {
+	c.awaitVacancy(farewellTime)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.writing || c.werr != nil {
+		return false
 	}
+	c.writing = true
+	return true
 }
 
 // endBy has the connection over in d at the latest, even if its Read doesn't end. c.mu is held.
