@@ -1,5 +1,3 @@
-//go:build h2pending
-
 package scenario
 
 import (
@@ -15,8 +13,6 @@ import (
 
 	"example.com/connwise/internal/peer"
 	"example.com/connwise/pool"
-
-	"golang.org/x/net/http2"
 )
 
 // eachH2 runs test over HTTP/2 by prior knowledge and over TLS.
@@ -178,58 +174,6 @@ func serveH2(c *peer.H2Conn) {
 // ignoreH2 keeps up the connection and answers no request.
 func ignoreH2(c *peer.H2Conn) {
 	for _, err := c.Request(); err == nil; _, err = c.Request() {
-	}
-}
-
-// An ask is a request at a peer whose test answers it, or does otherwise.
-type ask struct {
-	*peer.H2Conn
-	q *peer.H2Request
-}
-
-// asked is where the requests at such a peer arrive.
-type asked chan ask
-
-// h2driven starts a peer that is driven by its test. It sends SETTINGS with ss.
-func (r *rig) h2driven(ss ...http2.Setting) (*h2Peer, asked) {
-	asks := make(asked, 1000)
-	return r.h2peer(peer.H2Options{Handler: func(c *peer.H2Conn) {
-		if c.Settings(ss...) != nil {
-			return
-		}
-		for q, err := c.Request(); err == nil; q, err = c.Request() {
-			asks <- ask{c, q}
-		}
-	}}), asks
-}
-
-// next waits for a request.
-func (a asked) next(t *testing.T) ask {
-	t.Helper()
-	select {
-	case q := <-a:
-		return q
-	case <-time.After(patience):
-		t.Fatal("no request has come")
-		return ask{}
-	}
-}
-
-// none checks that no request has come.
-func (a asked) none(t *testing.T) {
-	t.Helper()
-	select {
-	case q := <-a:
-		t.Errorf("request %d came on connection %d, stream %d", q.q.ID, q.Num, q.q.Stream)
-	default:
-	}
-}
-
-// answer answers the request.
-func (a ask) answer(t *testing.T) {
-	t.Helper()
-	if err := a.Answer(a.q); err != nil {
-		t.Errorf("answering request %d on connection %d: %v", a.q.ID, a.Num, err)
 	}
 }
 
