@@ -72,7 +72,9 @@ func (c *call) run() (*http.Response, error) {
 		if err := c.take(n > 0); err == errForgotten {
 			continue
 		} else if err != nil {
-			return nil, c.failed(err.(*Error))
+			e := err.(*Error)
+			e.Resent, e.BodyTouched = c.resent, c.bodyTouched() // by those before
+			return nil, c.failed(e)
 		}
 		resp, e := c.send()
 		switch {

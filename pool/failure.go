@@ -98,7 +98,7 @@ func (c *call) cause(err error) error {
 	if b, ok := errors.AsType[*wire.BodyError](err); ok {
 		return &CallerError{CallerBody, b.Err}
 	}
-	if g, ok := errors.AsType[*h2.GoAwayError](err); ok {
+	if g, ok := errors.AsType[*h2.GoAwayError](err); ok && !g.Local {
 		return &GoAwayError{LastStreamID: g.LastStreamID, Code: g.Code, Debug: g.Debug, StreamID: g.StreamID, Err: g.Err}
 	}
 	if hook, ok := errors.AsType[*wire.HookError](err); ok {
@@ -124,8 +124,13 @@ func (c *call) ended() error {
 // describe adds to e what is known of the call's connection and body.
 func (c *call) describe(e *Error) *Error {
 	e.Reused, e.Idle, e.Resent = c.g.reused, c.g.idle, c.resent
-	e.BodyTouched = c.req.GetBody == nil && (c.small != nil || c.body.wasTouched())
+	e.BodyTouched = c.bodyTouched()
 	return c.g.c.describe(e)
+}
+
+// bodyTouched tells whether a body that can't be had again was read from.
+func (c *call) bodyTouched() bool {
+	return c.req.GetBody == nil && (c.small != nil || c.body.wasTouched())
 }
 
 // describe adds to e what the connection is.

@@ -1,6 +1,8 @@
 package pool
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,8 +86,10 @@ func TestMaxWaitIsNotForTheHandshake(t *testing.T) {
 		last.cancel()
 		last.wantError(PhaseDial, nil)
 		p.settings(9)
-		for _, tp := range tps[:9] {
+		for range 9 {
 			p.serve()
+		}
+		for _, tp := range tps[:9] {
 			tp.wantOK()
 		}
 	})
@@ -103,9 +107,56 @@ func TestMaxWaitersBehindTheHandshake(t *testing.T) {
 		tps = append(tps, s.gets(3)...) // 3 on the connection, 2 wait
 		s.get().wantError(PhaseWait, ErrTooManyWaiters)
 		p.settings(3)
-		for _, tp := range tps {
+		for range 3 {
 			p.serve()
+		}
+		for _, tp := range tps[:3] {
 			tp.wantOK()
 		}
+		for range 2 {
+			p.serve()
+		}
+		for _, tp := range tps[3:] {
+			tp.wantOK()
+		}
+	})
+}
+
+// What a request went through before counts also where no connection is had in the end.
+func TestResentBeforeAFailedDial(t *testing.T) {
+	h2Bubble(t, Config{}, func(s *script) {
+		req := s.request("POST", strings.NewReader("x"))
+		req.GetBody = nil // but it's small, and kept
+		a := s.start(req)
+		p := s.wantDial().serveH2(10)
+		p.wantRequest()
+		p.goAway(0, http2.ErrCodeNo)
+		bad := errors.New("no way")
+		s.wantDial().fail(bad)
+		if e := a.wantError(PhaseDial, bad); e.Resent != 1 || !e.BodyTouched {
+			t.Errorf("Resent = %d, BodyTouched = %v", e.Resent, e.BodyTouched)
+		}
+	})
+}
+
+// An answer ends the pause of dials, also for those who wait for it.
+func TestAnswerEndsThePause(t *testing.T) {
+	h2Bubble(t, Config{Jitter: func() float64 { return 1 }}, func(s *script) {
+		a := s.get()
+		p := s.wantDial().serveH2(1)
+		q := p.wantRequest()
+		h := s.tr.allHosts()[0]
+		h.mu.Lock()
+		h.fruitless, h.dialNotBefore = 100, time.Now().Add(maxDialPause)
+		h.mu.Unlock()
+		b := s.get()
+		s.wantNoDial()
+		if err := p.c.Headers(q.Stream, false, ":status", "200"); err != nil {
+			t.Fatal(err)
+		}
+		s.wantDial().serveH2(1).serve()
+		b.wantOK()
+		a.wantHead()
+		a.resp.Body.Close()
 	})
 }

@@ -41,6 +41,7 @@ func (h *host) noteServed(c *conn) {
 	}
 	h.mu.Lock()
 	h.fruitless, h.dialNotBefore = 0, time.Time{}
+	h.dialMissingLocked() // the pause is over
 	h.mu.Unlock()
 }
 
