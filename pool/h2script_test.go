@@ -93,17 +93,18 @@ func (p *h2Peer) settings(streams uint32) {
 	synctest.Wait()
 }
 
-// wantRequest is the next complete request.
+// wantRequest is the next complete request. It may take a moment where the connection is
+// looked at first, as it is after a hook.
 func (p *h2Peer) wantRequest() *peer.H2Request {
 	p.s.Helper()
 	synctest.Wait()
-	for {
+	for late := time.After(moment); ; {
 		select {
 		case f := <-p.frames:
 			if f.Request != nil {
 				return f.Request
 			}
-		default:
+		case <-late:
 			p.s.Fatal("no request")
 		}
 	}

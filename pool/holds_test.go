@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
 )
 
 // A connection may end while a request holds it that has no stream on it yet. Whoever lets
@@ -29,7 +31,8 @@ func TestConnectionEndsWhileAHookRuns(t *testing.T) {
 			if verdict != nil {
 				b.wantError(PhaseUnsent, veto)
 			} else {
-				s.wantDial().serveH2(10).serve()
+				p := s.wantDial().serveH2(10)
+				p.serve()
 				b.wantOK()
 			}
 			if st := s.stats(); st.InUse != 0 || st.ClosedBy[ReasonPeerAborted] != 1 {
@@ -116,11 +119,35 @@ func TestIdleLimitWhileAStreamIsOpen(t *testing.T) {
 		q := p.wantRequest()
 		hook = 2 * time.Second
 		b := s.get()
-		time.Sleep(hook)
+		time.Sleep(hook + moment)
 		p.serve()
 		b.wantOK()
 		p.answer(q)
 		a.wantOK()
 		s.wantNoDial()
+	})
+}
+
+// Where streams are open there are always bytes to be read: a request with a hook doesn't wait
+// until there are none.
+func TestHookOnABusyConnection(t *testing.T) {
+	gate := make(chan struct{})
+	base := &http.Transport{HTTP2: &http.HTTP2Config{CountError: func(string) { <-gate }}}
+	h2Bubble(t, Config{Base: base, BeforeSend: func(*http.Request) error { return nil }}, func(s *script) {
+		gate = make(chan struct{})
+		a := s.get()
+		p := s.wantDial().serveH2(10)
+		open := p.wantRequest()
+		b := s.get()
+		refused := p.wantRequest()
+		p.reset(refused, http2.ErrCodeCancel) // the read loop is busy with that
+		c := s.get()
+		third := p.wantRequest()
+		close(gate)
+		b.wantError(PhaseSent, nil)
+		p.answer(open)
+		p.answer(third)
+		a.wantOK()
+		c.wantOK()
 	})
 }

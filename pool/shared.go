@@ -174,7 +174,9 @@ func (h *host) release(c *conn, failed bool) (kept bool) {
 		return false
 	case reason != "":
 		h.mu.Unlock()
-		h.retire(c, reason)
+		// Not here: StreamDone calls this, maybe from whoever writes to c, and closing c may wait
+		// for that.
+		go h.retire(c, reason)
 		return false
 	}
 	h.offer(c, now)
@@ -320,7 +322,7 @@ func (h *host) admitShared(g grant) (grant, error) {
 
 // lookAgainShared is lookAgain for a shared connection.
 func (h *host) lookAgainShared(g *grant) error {
-	reason, err := g.c.lookShared(true)
+	reason, err := g.c.lookShared(g.c.quiet())
 	if err != nil {
 		h.dropStale(g.c, reason)
 		return err
@@ -350,6 +352,11 @@ func (c *conn) overdue(now time.Time) bool {
 	if age(now, since) < limit {
 		return false
 	}
+	return c.quiet()
+}
+
+// quiet tells whether c has no stream.
+func (c *conn) quiet() bool {
 	at := c.h2.State()
 	return at.Streams+at.Queued == 0
 }
