@@ -2,6 +2,7 @@ package h2
 
 import (
 	"context"
+	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
 	"time"
@@ -11,11 +12,11 @@ import (
 
 // A progress is what Start has yet to act on, or has acted on.
 type progress struct {
-	wroteHead, wroteAll bool // hooks were told
-	firstByte           bool
-	got100              bool
-	timer               *time.Timer
-	timerFor            timerFor
+	wroteHead bool // a hook was told
+	firstByte bool
+	got100    bool
+	timer     *time.Timer
+	timerFor  timerFor
 }
 
 // timerFor says what Start's timer is set for.
@@ -121,8 +122,8 @@ func (x *Exchange) tell(p *progress, now *glimpse) error {
 			t.Wait100Continue()
 		}
 	}
-	if (x.up == nil || x.unwanted) && !p.wroteAll && (now.allSent || now.err != nil) {
-		p.wroteAll = true
+	if x.up == nil && !x.wrote && (now.allSent || now.err != nil) {
+		x.wrote = true
 		x.traceWrote(now.err)
 	}
 	if now.answered && !p.firstByte {
@@ -131,15 +132,28 @@ func (x *Exchange) tell(p *progress, now *glimpse) error {
 			t.GotFirstResponseByte()
 		}
 	}
-	if now.got100 && !p.got100 && now.expects && t.Got100Continue != nil {
+	consent := now.got100 && !p.got100 && now.expects && t.Got100Continue != nil
+	if consent && t.Got1xxResponse == nil {
 		t.Got100Continue()
 	}
 	for _, i := range now.hints {
+		if consent && i.status == http.StatusContinue {
+			consent = false
+			t.Got100Continue()
+		}
 		if err := t.Got1xxResponse(i.status, textproto.MIMEHeader(i.header)); err != nil {
 			return &wire.HookError{Err: err}
 		}
 	}
 	return nil
+}
+
+// traceLate has the hook told of the request's end when Start has returned before.
+func (x *Exchange) traceLate(err error) {
+	if x.late {
+		x.late = false
+		go x.traceWrote(err)
+	}
 }
 
 func (x *Exchange) traceWrote(err error) {

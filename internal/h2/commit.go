@@ -154,6 +154,7 @@ func (c *Conn) acceptedLocked(x *Exchange, m mark, now time.Time) {
 	if m&markEnd != 0 {
 		x.allSent = true
 		x.sentAt = now
+		x.traceLate(nil)
 		if x.up != nil {
 			x.up.sent()
 		}

@@ -82,6 +82,8 @@ type Exchange struct {
 	dirty       bool // in Conn.dirty
 
 	returned bool // Start has returned
+	wrote    bool // the hook was told of the request's end
+	late     bool // and it's to be told behind Start's back
 	closed   bool // Close was called
 	quit     bool // this side gave up: what has come counts no more
 	err      error
@@ -232,6 +234,8 @@ func (x *Exchange) open(ctx context.Context) *http.Response {
 	c.mu.Lock()
 	x.returned = true
 	open, unwanted := x.state == stateOpen, x.unwanted
+	ended := !x.wrote && (!open && x.up == nil || unwanted)
+	x.late = x.traced && x.up == nil && !x.wrote && !ended
 	none := x.peerEnd && x.body.first == nil && x.err == nil && x.trailer == nil
 	if x.empty || none {
 		r.Body = http.NoBody
@@ -243,6 +247,9 @@ func (x *Exchange) open(ctx context.Context) *http.Response {
 		x.takeTrailer(x.trailer)
 	}
 	c.mu.Unlock()
+	if ended {
+		x.traceWrote(nil) // the answer came without the rest of the request
+	}
 	if x.gunzips() {
 		x.decode()
 	}

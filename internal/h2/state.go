@@ -33,6 +33,7 @@ func (c *Conn) closeLocked(x *Exchange, why wire.End) {
 	x.data, x.small = nil, nil
 	x.fields.drop()
 	x.up.stop()
+	x.traceLate(x.err)
 }
 
 // settleLocked ends x if both sides are through with it. If the answer is over and the body
