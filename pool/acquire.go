@@ -121,7 +121,7 @@ func (h *host) take(ws wish) (grant, error) {
 			h.mu.Unlock()
 			return grant{}, errForgotten
 		}
-		if *ws.w == nil && !ws.begun && h.t.closing() {
+		if h.t.closed() || *ws.w == nil && !ws.begun && h.t.closing() {
 			h.mu.Unlock()
 			return grant{}, &Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed}
 		}

@@ -160,3 +160,28 @@ func TestAnswerEndsThePause(t *testing.T) {
 		a.resp.Body.Close()
 	})
 }
+
+// That this side has left a connection before the peer's SETTINGS is nobody's failure: those
+// who wait for it get another.
+func TestConnectionLeftBehindTheHandshake(t *testing.T) {
+	h2Bubble(t, Config{}, func(s *script) {
+		tps := s.gets(5)
+		p := s.wantDial().finishH2()
+		p.wantRequest()
+		h := s.tr.allHosts()[0]
+		h.mu.Lock()
+		for c := range h.conns {
+			h.leaveLocked(c, ReasonIdleClosed) // as when the first request ends after a Drain
+		}
+		h.mu.Unlock()
+		p.close()
+		tps[0].wantError(PhaseSent, nil)
+		p = s.wantDial().serveH2(10)
+		for range tps[1:] {
+			p.serve()
+		}
+		for _, tp := range tps[1:] {
+			tp.wantOK()
+		}
+	})
+}

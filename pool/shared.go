@@ -265,14 +265,14 @@ func (c *conn) ConnClosed(err error) {
 	c.peerClosed.Store(true) // it's nothing that could be used, whoever closed it
 	h := c.h
 	h.mu.Lock()
-	reason := c.endReason(err)
+	reason, own := c.endReason(err), c.givenUpLocked()
 	if c.failing && c.leaving == ReasonError {
 		c.leaving = reason // now it's known what was wrong with it
 	}
 	h.leaveLocked(c, reason)
 	reason, c.ended = c.leaving, true
 	idle := h.takeIdleLocked(c) || c.orphan // else who lets go last retires it
-	if !c.told && c.state != connGone {
+	if !c.told && !own && c.state != connGone {
 		// It was never a connection that works. Whoever waited for its dial has waited for
 		// this, and would wait again with the next one.
 		h.failWaitersLocked(c, handshakeError(h, err))
@@ -282,6 +282,15 @@ func (c *conn) ConnClosed(err error) {
 	if idle {
 		h.retire(c, reason)
 	}
+}
+
+// givenUpLocked tells whether this side has left c, for a reason that says nothing of the peer.
+func (c *conn) givenUpLocked() bool {
+	switch c.leaving {
+	case "", ReasonError, ReasonPeerClosed:
+		return false
+	}
+	return true
 }
 
 // endReason names the reason for the end of a shared connection. h.mu is held.
