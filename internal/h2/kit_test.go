@@ -68,14 +68,19 @@ func newRig(t *testing.T, opt Options) *rig {
 	r.fr = http2.NewFramer(peer, peer)
 	r.fr.SetMaxReadFrameSize(1<<24 - 1)
 	r.fr.AllowIllegalWrites = true
-	r.enc = hpack.NewEncoder(&r.eb)
-	r.dec = hpack.NewDecoder(4096, nil)
+	r.init()
 	t.Cleanup(func() {
 		r.c.Close()
 		peer.Close()
 		<-r.ended
 	})
 	return r
+}
+
+// init makes the peer's coders.
+func (r *rig) init() {
+	r.enc = hpack.NewEncoder(&r.eb)
+	r.dec = hpack.NewDecoder(4096, nil)
 }
 
 // newOpenRig is newRig with the prefaces exchanged.
@@ -224,13 +229,11 @@ func (r *rig) block(fields ...string) []byte {
 
 // says sends a header section in one frame.
 func (r *rig) says(id uint32, end bool, fields ...string) {
-	r.t.Helper()
 	r.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, EndStream: end, EndHeaders: true, BlockFragment: r.block(fields...)})
 }
 
 // ok sends an answer.
 func (r *rig) ok(id uint32, body string) {
-	r.t.Helper()
 	r.says(id, body == "", ":status", "200")
 	if body != "" {
 		r.fr.WriteData(id, true, []byte(body))
