@@ -32,7 +32,7 @@ vulncheck: ## look up known vulnerabilities (needs the network)
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
 
 bench: ## Go benchmarks beside net/http, ready for benchstat
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./bench ./pool ./internal/h1 ./health ./retry
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./bench ./pool ./internal/h1 ./internal/h2 ./health ./retry
 
 fuzz: ## run each fuzz target for FUZZTIME (20s)
 	@set -e; for pkg in $$($(GO) list ./...); do \
