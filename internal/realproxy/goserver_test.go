@@ -77,19 +77,20 @@ func (s *goServer) reloadNow() error {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	s.wg.Go(func() { shutDown(old) })
+	s.wg.Go(func() { shutDown(old, bulkTime) })
 	return nil
 }
 
 // stop ends all servers and waits for them. It may be called again.
 func (s *goServer) stop() {
 	_ = s.ln.Close()
-	shutDown(s.current)
+	shutDown(s.current, stopTime)
 	s.wg.Wait()
 }
 
-func shutDown(srv *http.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+// shutDown waits for the server's requests, but no longer than max.
+func shutDown(srv *http.Server, max time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), max)
 	defer cancel()
 	if srv.Shutdown(ctx) != nil {
 		_ = srv.Close()

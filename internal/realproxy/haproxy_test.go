@@ -29,7 +29,7 @@ func haproxyConfig(s settings) string {
 	return fmt.Sprintf(`global
 	maxconn 4096
 	nbthread 2
-	hard-stop-after 5s
+	hard-stop-after 30s
 	stats socket unix@%s/sock mode 600 level admin expose-fd listeners
 defaults
 	mode http

@@ -39,7 +39,7 @@ server.errorlog = "/dev/stderr"
 ssl.engine = "enable"
 ssl.pemfile = "%s"
 ssl.privkey = "%s"
-server.feature-flags = ("server.graceful-shutdown-timeout" => 5)
+server.feature-flags = ("server.graceful-shutdown-timeout" => 30)
 proxy.server = ("" => (("host" => "%s", "port" => %s)))
 `, s.dir, host, port, seconds(s.idle), s.certFile, s.keyFile(), originHost, originPort)
 }
