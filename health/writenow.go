@@ -16,11 +16,12 @@ type laggard struct {
 
 	mu    sync.Mutex // guards the following; no call that waits is made under it
 	hold  bool       // WriteNow runs: records are kept together
-	busy  bool       // Flush writes what was kept before
-	kept  []byte     // records; the socket hasn't taken those behind the first at bytes
-	at    int
-	err   error // what the socket said; nothing can be written after that
-	whole bool  // no byte of the records that were made since take has left
+	busy  bool       // Flush writes
+	kept  []byte     // records that the socket hasn't taken
+	first []byte     // what Flush has begun with, and comes before kept
+	buf   []byte     // first from its beginning
+	err   error      // what the socket said; nothing can be written after that
+	whole bool       // no byte of the records that were made since begin has left
 }
 
 // newLaggard returns nil if q isn't over a socket.
@@ -36,8 +37,10 @@ func newLaggard(q *quietConn) *laggard {
 // the peer takes nothing, in bytes.
 const maxKept = 1 << 20
 
-// flushPiece is how much Flush writes at a time.
-const flushPiece = 16 << 10
+// maxKeptBuffer is the largest buffer that is used again, in bytes.
+const maxKeptBuffer = 512 << 10
+
+var keptBuffers sync.Pool // of *[]byte
 
 var errKept = errors.New("health: the peer makes the TLS layer answer and reads nothing")
 
@@ -49,55 +52,22 @@ func (l *laggard) write(p []byte) (took bool, err error) {
 	switch {
 	case l.err != nil:
 		return true, l.err
-	case !l.hold && !l.busy && len(l.kept) == 0:
+	case !l.hold && !l.leftLocked():
 		return false, nil
-	case !l.hold && len(l.kept)-l.at > maxKept:
+	case !l.hold && len(l.kept) > maxKept:
 		return true, errKept
 	}
 	l.kept = append(l.kept, p...)
 	return true, nil
 }
 
-// settle writes what the socket takes of the records. It reports whether some are left.
-func (l *laggard) settle() (left bool, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.hold = false
-	if l.err != nil || l.busy || len(l.kept) == 0 {
-		return len(l.kept) > 0, l.err
-	}
-	n, err := l.src.writeNow(l.kept[l.at:])
-	if err == errStuck {
-		err = nil
-	}
-	l.whole = l.whole && n == 0
-	l.dropLocked(n)
-	l.err = err
-	return len(l.kept) > 0, err
-}
-
-// dropLocked forgets n more bytes. A large buffer isn't kept when it's empty.
-func (l *laggard) dropLocked(n int) {
-	if l.at += n; l.at < len(l.kept) {
-		return
-	}
-	l.at = 0
-	if b := l.kept[:0]; cap(b) > 0 && cap(b) <= maxPooled {
-		keptBuffers.Put(&b) // of a copy: the field is this connection's alone
-	}
-	l.kept = nil
-}
-
-// maxPooled is the largest buffer that is used again.
-const maxPooled = 512 << 10
-
-var keptBuffers sync.Pool // of *[]byte
+func (l *laggard) leftLocked() bool { return l.busy || len(l.first)+len(l.kept) > 0 }
 
 // begin has records kept together from now on.
 func (l *laggard) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hold, l.whole = true, len(l.kept) == 0
+	l.hold, l.whole = true, !l.leftLocked()
 	if l.kept == nil {
 		if b, ok := keptBuffers.Get().(*[]byte); ok {
 			l.kept = (*b)[:0]
@@ -105,22 +75,65 @@ func (l *laggard) begin() {
 	}
 }
 
-// flush writes a piece of what was kept, and waits for that. It reports whether more is left.
-func (l *laggard) flush() (left bool, err error) {
+// settle writes what the socket takes of the records. It reports whether some are left.
+func (l *laggard) settle() (left bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.kept) == 0 || l.err != nil {
+	l.hold = false
+	if l.err != nil || l.busy || len(l.first) > 0 {
+		return l.leftLocked(), l.err
+	}
+	l.startLocked()
+	n, err := l.src.writeNow(l.first)
+	if err == errStuck {
+		err = nil
+	}
+	l.whole = l.whole && n == 0
+	l.sentLocked(n, err)
+	return l.leftLocked(), err
+}
+
+// startLocked makes what is kept the next to be written.
+func (l *laggard) startLocked() {
+	if len(l.first) == 0 {
+		l.first, l.buf, l.kept = l.kept, l.kept, nil
+	}
+}
+
+// sentLocked notes that n bytes have left, and what the socket said then.
+func (l *laggard) sentLocked(n int, err error) {
+	l.err = err
+	if l.first = l.first[n:]; len(l.first) > 0 && err == nil {
+		return
+	}
+	if cap(l.buf) > 0 && cap(l.buf) <= maxKeptBuffer {
+		l.buf = l.buf[:0]
+		b := l.buf
+		keptBuffers.Put(&b)
+	}
+	l.first, l.buf = nil, nil
+}
+
+// flush writes at most limit bytes of what was kept, and waits for that. It reports whether
+// more is left.
+func (l *laggard) flush(limit int) (left bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.startLocked()
+	if len(l.first) == 0 || l.err != nil {
 		return false, l.err
 	}
-	piece := l.kept[l.at:min(len(l.kept), l.at+flushPiece)] // what is added comes behind it
+	p := l.first
+	if limit > 0 {
+		p = p[:min(len(p), limit)]
+	}
 	l.busy = true
 	l.mu.Unlock()
-	_, err = l.raw.Write(piece)
+	_, err = l.raw.Write(p)
 	l.mu.Lock()
 	l.busy = false
-	l.dropLocked(len(piece))
-	l.err = err
-	return len(l.kept) > 0 && err == nil, err
+	l.sentLocked(len(p), err)
+	return l.leftLocked() && err == nil, err
 }
 
 // WritesNow reports whether WriteNow can be used: if the connection below is a socket of the
@@ -146,6 +159,6 @@ func (c *TLSClient) WriteNow(p []byte) (n int, left bool, err error) {
 	return n, left && err == nil, err
 }
 
-// Flush writes a piece of what WriteNow has kept, at most 16 KiB, and waits for that. left is
-// true if there is more.
-func (c *TLSClient) Flush() (left bool, err error) { return c.lag.flush() }
+// Flush writes what WriteNow has kept, at most limit bytes of it (zero: no limit), and waits for
+// that. left is true if there is more.
+func (c *TLSClient) Flush(limit int) (left bool, err error) { return c.lag.flush(limit) }

@@ -32,7 +32,7 @@ func lag(t *testing.T, c *TLSClient) []byte {
 
 func flushAll(c *TLSClient) error {
 	for {
-		if left, err := c.Flush(); !left || err != nil {
+		if left, err := c.Flush(16 << 10); !left || err != nil {
 			return err
 		}
 	}

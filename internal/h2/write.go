@@ -63,7 +63,7 @@ type layer interface {
 	net.Conn
 	WritesNow() bool
 	WriteNow(p []byte) (n int, left bool, err error)
-	Flush() (left bool, err error)
+	Flush(limit int) (left bool, err error)
 	TrackReads() (resting func() bool, ok bool)
 }
 
@@ -124,9 +124,13 @@ func (c *Conn) drain(n int, lags bool) {
 
 // flush waits until the TLS layer has got rid of what it has kept.
 func (c *Conn) flush() error {
+	limit := 0
+	if c.opt.WriteStall > 0 {
+		limit = stallPiece
+	}
 	for {
 		t := c.stallTimer()
-		left, err := c.tls.Flush()
+		left, err := c.tls.Flush(limit)
 		if t != nil {
 			t.Stop()
 		}
