@@ -103,11 +103,13 @@ func TestAHungStreamCostsNobodyElse(t *testing.T) {
 	})
 }
 
+// strict is what strict servers take for a flood of PINGs.
+var strict = peer.H2PingPolicy{MaxQuiet: 2, MinGap: 100 * time.Millisecond, MaxStrikes: 3}
+
 // Servers count PINGs, and end a connection with too many. Health checks stay within
 // that, also where most requests are cancelled.
 func TestHealthChecksStayWithinServersLimits(t *testing.T) {
 	const requests, workers = 300, 10
-	policy := peer.H2PingPolicy{MaxQuiet: 2, MinGap: 100 * time.Millisecond, MaxStrikes: 3}
 	orders := map[string]func(i int) bool{ // which request is let finish: a fifth
 		"mixed":           func(i int) bool { return i%5 == 0 },
 		"cancelled first": func(i int) bool { return i >= requests*4/5 },
@@ -115,7 +117,7 @@ func TestHealthChecksStayWithinServersLimits(t *testing.T) {
 	for name, finishes := range orders {
 		t.Run(name, func(t *testing.T) {
 			eachH2(t, func(t *testing.T, r *rig) {
-				f := peer.H2Faults{Ping: policy, Delay: 20 * time.Millisecond}
+				f := peer.H2Faults{Ping: strict, Delay: 20 * time.Millisecond}
 				p := r.h2peer(peer.H2Options{Faults: f})
 				tr := r.h2pool(pool.Config{Base: pings(200*time.Millisecond, time.Second)})
 				do := doer(tr.RoundTrip)
@@ -133,6 +135,19 @@ func TestHealthChecksStayWithinServersLimits(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Neither are they too many for one answer that is long in coming.
+func TestHealthChecksOfAHungStreamStayWithinServersLimits(t *testing.T) {
+	eachH2(t, func(t *testing.T, r *rig) {
+		f := peer.H2Faults{Ping: strict, Delay: time.Second}
+		p := r.h2peer(peer.H2Options{Faults: f})
+		do := doer(r.h2pool(pool.Config{Base: pings(50*time.Millisecond, patience)}).RoundTrip)
+		do.must(t, newPatient(t, http.MethodPost, p.url, oneShot))
+		if s := p.sum(); s.GoAwaysSent > 0 || s.Pings == 0 || s.PingPeak > 1 || p.conns() != 1 {
+			t.Errorf("%d GOAWAYs, %d PINGs, %d unanswered at a time, %d connections", s.GoAwaysSent, s.Pings, s.PingPeak, p.conns())
+		}
+	})
 }
 
 // cancelOrSend sends the ith request, and lets it finish or gives up on it after 5 ms,
