@@ -22,6 +22,9 @@ func (c *Conn) onSettings(f *http2.SettingsFrame) error {
 	}
 	c.mu.Lock()
 	defer c.unlock()
+	if c.over { // given up while the read loop was on its way here
+		return nil
+	}
 	c.aliveLocked()
 	first := !c.peer.seen
 	had := c.peer.streams
