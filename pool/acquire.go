@@ -125,7 +125,7 @@ func (h *host) take(ws wish) (grant, error) {
 			h.mu.Unlock()
 			return grant{}, &Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed}
 		}
-		c, wasIdle := h.pickLocked()
+		c, wasIdle := h.pickLocked(ws.http1)
 		if c == nil {
 			err := h.enqueueLocked(ws, now)
 			h.mu.Unlock()

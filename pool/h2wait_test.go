@@ -185,3 +185,36 @@ func TestConnectionLeftBehindTheHandshake(t *testing.T) {
 		}
 	})
 }
+
+// Behind one name there may be servers of both kinds. Who needs HTTP/1 isn't given what is
+// left of HTTP/2, at once or after a wait.
+func TestUpgradeWhereAnHTTP2ConnectionIsLeft(t *testing.T) {
+	h2Bubble(t, Config{}, func(s *script) {
+		a := s.get()
+		p := s.wantDial().serveH2(1)
+		p.serve()
+		a.wantOK()
+		h := s.tr.allHosts()[0]
+		h.mu.Lock()
+		h.speaks.http1, h.proto = true, protocolHTTP1 // as if another connection had told
+		h.mu.Unlock()
+		req := s.request("GET", nil)
+		req.Header.Set("Connection", "Upgrade")
+		req.Header.Set("Upgrade", "websocket")
+		up := s.start(req)
+		d := s.wantDial()
+		b, c := s.get(), s.get() // one on the connection, one waits
+		q := p.wantRequest()
+		s.wantDial().fail(errors.New("no")) // the oldest one's error
+		up.wantError(PhaseDial, nil)
+		up = s.start(req)
+		p.answer(q)
+		b.wantOK()
+		p.serve()
+		c.wantOK()
+		up.wantPending()
+		p1 := d.finish()
+		p1.serve("ok")
+		up.wantBody("ok")
+	})
+}

@@ -64,13 +64,15 @@ func (h *host) inUseLocked() int { return h.openLocked() - h.idleLocked() }
 func (h *host) emptyLocked() bool { return len(h.conns) == 0 && h.queue.len() == 0 }
 
 // pickLocked returns a connection for one more request: one that carries others already,
-// or the newest idle one. It is nil if there is neither, and not yet held.
-func (h *host) pickLocked() (c *conn, wasIdle bool) {
-	if c := h.pickSharedLocked(); c != nil {
-		return c, false
+// or the newest idle one; http1: only if it speaks that. It is nil if there is neither, and not yet held.
+func (h *host) pickLocked(http1 bool) (c *conn, wasIdle bool) {
+	if !http1 {
+		if c := h.pickSharedLocked(); c != nil {
+			return c, false
+		}
 	}
 	for i := len(h.idle) - 1; i >= 0; i-- {
-		if c := h.idle[i]; c.takesLocked() {
+		if c := h.idle[i]; c.takesLocked() && !(http1 && c.h2 != nil) {
 			h.idle = slices.Delete(h.idle, i, i+1)
 			h.t.idle.Add(-1)
 			return c, true

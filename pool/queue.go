@@ -97,6 +97,17 @@ func (q *queue) pop() *waiter {
 	return w
 }
 
+// oldest is the oldest waiter that a connection can serve, nil if there is none. With HTTP/2
+// it passes over those who need HTTP/1: a host may be known to speak that, or not to, and
+// have connections of both.
+func (q *queue) oldest(http2 bool) *waiter {
+	w := q.head
+	for w != nil && http2 && w.http1 {
+		w = w.next
+	}
+	return w
+}
+
 // remove takes w out. It must be queued.
 func (q *queue) remove(w *waiter) {
 	if w.prev != nil {

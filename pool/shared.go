@@ -89,8 +89,12 @@ func (h *host) pickSharedLocked() *conn {
 // serveLocked gives c to the oldest waiter, or its free streams to the oldest ones. It
 // reports whether there was one. c is nobody's, or shared.
 func (h *host) serveLocked(c *conn) (any bool) {
-	for h.queue.len() > 0 && c.takesLocked() {
-		w := h.queue.pop()
+	for c.takesLocked() {
+		w := h.queue.oldest(c.h2 != nil)
+		if w == nil {
+			break
+		}
+		h.queue.remove(w)
 		w.ready <- delivery{c: c, reused: h.holdLocked(c)}
 		h.noteServedLocked()
 		if any = true; c.h2 == nil {
@@ -103,7 +107,7 @@ func (h *host) serveLocked(c *conn) (any bool) {
 // wakeLocked is called when c may take requests that it didn't take before.
 func (h *host) wakeLocked(c *conn) {
 	switch {
-	case c.state == connIdle && h.queue.len() > 0 && c.takesLocked():
+	case c.state == connIdle && h.queue.oldest(true) != nil && c.takesLocked():
 		if _, ok := judge(c.candidate(time.Now())); ok { // else the sweeper is about to take it
 			h.removeIdleLocked(c)
 			h.serveLocked(c)

@@ -322,7 +322,7 @@ func TestDeliveredConnectionIsJudgedAgain(t *testing.T) {
 		p := s.exchange()
 		h := s.tr.allHosts()[0]
 		h.mu.Lock()
-		c, _ := h.pickLocked() // as if it lay in a waiter's channel
+		c, _ := h.pickLocked(false) // as if it lay in a waiter's channel
 		h.holdLocked(c)
 		h.mu.Unlock()
 		time.Sleep(time.Second)
