@@ -89,6 +89,7 @@ func (c *call) run() (*http.Response, error) {
 		}
 		next, err := c.again(e)
 		if err != nil {
+			e.Err = fmt.Errorf("%w (%w)", e.Err, &CallerError{CallerBody, err})
 			return nil, c.failed(e)
 		}
 		h.noteReplaced()

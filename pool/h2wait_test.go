@@ -2,6 +2,7 @@ package pool
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -216,5 +217,24 @@ func TestUpgradeWhereAnHTTP2ConnectionIsLeft(t *testing.T) {
 		p1 := d.finish()
 		p1.serve("ok")
 		up.wantBody("ok")
+	})
+}
+
+// Where the body can't be had again the error says so, and still what happened to the request.
+func TestRefusedAndTheBodyIsGone(t *testing.T) {
+	h2Bubble(t, Config{}, func(s *script) {
+		gone := errors.New("gone")
+		req := s.request("POST", nil)
+		req.Body, req.ContentLength = oneShot("body"), 4
+		req.GetBody = func() (io.ReadCloser, error) { return nil, gone }
+		a := s.start(req)
+		p := s.wantDial().serveH2(10)
+		p.wantRequest()
+		p.goAway(0, http2.ErrCodeNo)
+		e := a.wantError(PhaseRefused, gone)
+		_, away := errors.AsType[*GoAwayError](e)
+		if callers, ok := errors.AsType[*CallerError](e); !away || !ok || callers.Source != CallerBody {
+			t.Errorf("error %v", e)
+		}
 	})
 }
