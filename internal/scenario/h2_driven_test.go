@@ -72,3 +72,16 @@ func (a asked) nextOf(t *testing.T, call <-chan error) ask {
 		return ask{}
 	}
 }
+
+// endOf waits for a call to end, for whose request the peer has done all that it will. The
+// request must not come again.
+func (a asked) endOf(t *testing.T, what string, call <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-call:
+		return err
+	case q := <-a:
+		t.Fatalf("%s: request %d was sent again", what, q.q.ID)
+		return nil
+	}
+}

@@ -38,11 +38,10 @@ func TestAnH2ConnectionsEndBehindARequestIsNoProof(t *testing.T) {
 						a := asks.next(t)
 						a.Execute(a.q)
 						a.Close(style)
-						e := wantPhase(t, name, <-done, pool.PhaseSent)
+						e := wantPhase(t, name, asks.endOf(t, name, done), pool.PhaseSent)
 						if e.Reused != reused || e.Sent == 0 {
 							t.Errorf("%s: %#v", name, e)
 						}
-						asks.none(t)
 						if n := p.count(c.id); n != 1 || p.conns() != 1 {
 							t.Errorf("%s: executed %d times, %d connections", name, n, p.conns())
 						}
