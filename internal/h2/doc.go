@@ -5,7 +5,7 @@
 //
 // The walk of an exchange:
 //
-//   - Start (exchange.go) checks the request and makes its fields (fields.go) in the caller's
+//   - Start (exchange.go) checks the request and makes its fields (validate.go, fields.go) in the caller's
 //     goroutine, and puts it into a queue.
 //   - Whoever holds the writer's role (write.go) makes a batch of what waits (commit.go): it
 //     gives requests their ids and encodes them, takes data from uploads in turn, adds credit
@@ -13,7 +13,7 @@
 //     Write accepted is known to the byte for each stream. A request that wasn't in a batch
 //     can be taken back without a trace: that's the proof that it is unsent.
 //   - The read loop (read.go), the connection's one goroutine, takes frames: header blocks
-//     (headers.go) become answers (answer.go), data is kept in chunks (data.go, chunk.go),
+//     (headers.go, block.go) become answers (answer.go), data is kept in chunks (data.go, chunk.go),
 //     the rest is in control.go. Those who wait are woken before it waits itself, once each.
 //   - Start waits (await.go), calls hooks, and returns the answer. The body is read from the
 //     chunks (body.go).

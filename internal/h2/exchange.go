@@ -2,14 +2,12 @@ package h2
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptrace"
 	"sync"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
-	"golang.org/x/net/http2"
 
 	"example.com/connwise/internal/wire"
 )
@@ -94,8 +92,6 @@ type Exchange struct {
 	nextDone *Exchange
 }
 
-var errExtendedConnect = errors.New("extended connect not supported by peer")
-
 // Start sends req on c and returns the answer. It blocks until the answer's head is there,
 // whatever becomes of the rest of the upload.
 //
@@ -170,29 +166,6 @@ func (x *Exchange) prepare(ctx context.Context) error {
 	return x.awaitExtended(ctx)
 }
 
-// awaitExtended waits until the peer has said whether it takes an extended CONNECT.
-func (x *Exchange) awaitExtended(ctx context.Context) error {
-	if len(x.req.Header[":protocol"]) == 0 {
-		return nil
-	}
-	select {
-	case <-x.c.settled:
-	case <-ctx.Done():
-		return wire.Ended(ctx)
-	case <-x.req.Cancel:
-		return wire.ErrCanceled
-	}
-	x.c.mu.Lock()
-	defer x.c.mu.Unlock()
-	switch {
-	case x.c.closing != nil:
-		return x.c.closing
-	case !x.c.peer.extendConnect:
-		return &wire.RequestError{Err: errExtendedConnect}
-	}
-	return nil
-}
-
 // withdraw ends an exchange that was never in Conn.waiting.
 func (x *Exchange) withdraw(why wire.End, err error) error {
 	c := x.c
@@ -260,70 +233,4 @@ func (x *Exchange) open(ctx context.Context) *http.Response {
 		x.closeBody()
 	}
 	return r
-}
-
-// watch ends what is left of the exchange with ctx, and with the request's deprecated Cancel
-// channel: a body that nobody reads mustn't take the peer's concurrency for ever.
-func (x *Exchange) watch(ctx context.Context) {
-	var stops []func()
-	if ctx.Done() != nil {
-		stop := context.AfterFunc(ctx, func() { x.cancel(wire.EndCancelled, wire.Ended(ctx)) })
-		stops = append(stops, func() { stop() })
-	}
-	if cancel := x.req.Cancel; cancel != nil {
-		gone := make(chan struct{})
-		stops = append(stops, sync.OnceFunc(func() { close(gone) }))
-		go func() {
-			select {
-			case <-cancel:
-				x.cancel(wire.EndCancelled, wire.ErrCanceled)
-			case <-gone:
-			}
-		}()
-	}
-	if len(stops) == 0 {
-		return
-	}
-	unwatch := func() {
-		for _, f := range stops {
-			f()
-		}
-	}
-	x.c.mu.Lock()
-	over := x.told
-	if !over {
-		x.unwatch = unwatch
-	}
-	x.c.mu.Unlock()
-	if over {
-		unwatch()
-	}
-}
-
-// cancel ends the exchange for this side's reasons: the peer is told, and nobody waits for
-// that.
-func (x *Exchange) cancel(why wire.End, err error) {
-	c := x.c
-	c.mu.Lock()
-	if why == wire.EndTimeout || errors.Is(err, context.DeadlineExceeded) {
-		c.missedLocked(x, why == wire.EndTimeout)
-	}
-	if !x.wholeLocked() && c.failLocked(x, why, err, http2.ErrCodeCancel) {
-		x.quit = true
-		x.dropBodyLocked()
-		x.poke()
-	}
-	c.writeAndUnlock()
-}
-
-// wholeLocked reports whether both sides are through, but for a Write that is under way and
-// has the end of the request: there's nothing left to tell the peer.
-func (x *Exchange) wholeLocked() bool { return x.peerEnd && x.endQueued && x.err == nil }
-
-// dropBodyLocked gives back what is unread.
-func (x *Exchange) dropBodyLocked() {
-	n := x.body.drop()
-	if n > 0 {
-		x.c.unreadLocked(int32(n))
-	}
 }
