@@ -1,0 +1,127 @@
+package pool
+
+import (
+	"math"
+	"time"
+
+	"example.com/connwise/internal/h2"
+)
+
+// This file has the methods of h2.Events: what an HTTP/2 connection says about itself. They
+// run on its goroutines, one at a time, without its locks.
+
+// unlimited is the limit of a peer that doesn't say how many streams it takes.
+const unlimited = math.MaxInt32
+
+// StreamLimit is told how many streams the peer takes: with its first SETTINGS, and when
+// it changes its mind. Above a lowered limit the open ones go on.
+func (c *conn) StreamLimit(n uint32) {
+	h := c.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.told = true
+	c.limit = int(min(n, unlimited))
+	if c.limit > 0 {
+		h.streamsEach = c.limit
+	} else {
+		c.barredAt = time.Now()
+		time.AfterFunc(barredGrace, h.dialMissing)
+	}
+	h.wakeLocked(c)
+	h.placeLocked(c)
+	h.dialMissingLocked()
+}
+
+// GoingAway is told that the connection takes no new stream. Those that the peer has
+// accepted go on.
+func (c *conn) GoingAway(g h2.GoAway) {
+	h := c.h
+	reason := ReasonGoAway
+	h.mu.Lock()
+	switch {
+	case g.Failing:
+		reason = ReasonError // until ConnClosed says more
+		c.failing = true
+	case g.Local:
+		reason = ReasonWornOut
+	case !c.goAway:
+		c.goAway = true
+		h.tot.GoAways++
+	}
+	h.leaveLocked(c, reason)
+	idle := h.takeIdleLocked(c)
+	if idle && g.Failing {
+		c.orphan, c.wasIdle, idle = true, true, false
+	}
+	if c.state == connInUse && c.told { // else ConnClosed tells those who wait
+		h.dialSpareLocked(c.streams)
+	}
+	h.mu.Unlock()
+	if idle {
+		h.retire(c, reason)
+	}
+}
+
+// Suspect is told that it's in doubt whether the peer is there, and later whether it is.
+func (c *conn) Suspect(yes bool) {
+	h := c.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.suspect = yes
+	h.placeLocked(c)
+	if yes {
+		c.doubted = time.Now()
+		time.AfterFunc(doubtGrace, h.dialMissing)
+	} else {
+		h.wakeLocked(c)
+	}
+	h.dialMissingLocked()
+}
+
+// ConnClosed is told that the connection is over.
+func (c *conn) ConnClosed(err error) {
+	c.peerClosed.Store(true) // it's nothing that could be used, whoever closed it
+	h := c.h
+	h.mu.Lock()
+	reason, own := c.endReason(err), c.givenUpLocked()
+	if c.failing && c.leaving == ReasonError {
+		c.leaving = reason // now it's known what was wrong with it
+	}
+	h.leaveLocked(c, reason)
+	reason, c.ended = c.leaving, true
+	idle := h.takeIdleLocked(c) || c.orphan // else who lets go last retires it
+	if !c.told && !own && c.state != connGone {
+		// It was never a connection that works. Whoever waited for its dial has waited for
+		// this, and would wait again with the next one.
+		h.failWaitersLocked(c, handshakeError(h, err))
+	}
+	h.dialMissingLocked()
+	h.mu.Unlock()
+	if idle {
+		h.retire(c, reason)
+	}
+}
+
+// givenUpLocked tells whether this side has left c, for a reason that says nothing of the peer.
+func (c *conn) givenUpLocked() bool {
+	switch c.leaving {
+	case "", ReasonError, ReasonPeerClosed:
+		return false
+	}
+	return true
+}
+
+// endReason names the reason for the end of a shared connection. h.mu is held.
+func (c *conn) endReason(err error) CloseReason {
+	switch {
+	case c.killed.Load() != nil:
+		return ReasonClosed
+	case isTimeout(err):
+		return ReasonTimeout
+	case (c.state == connIdle || c.wasIdle) && !c.failed:
+		return ReasonPeerClosed
+	case endedByPeer(err):
+		return ReasonPeerAborted
+	}
+	return ReasonError
+}
