@@ -72,7 +72,8 @@ func wantDisowned(t *testing.T, name string, p *h2Peer, c *call, kind bodyKind, 
 }
 
 // Servers retire a connection by count, with requests under way on it: 100 are served,
-// and those behind them dropped. None is lost, and none runs twice.
+// and those behind them dropped. None is lost, and none runs twice. A request may meet such
+// an end several times in a row; then the pool, which has a bound, leaves it to retry.
 func TestConnectionsThatRetireByCountLoseNothing(t *testing.T) {
 	const workers, rounds, each = 16, 312, 100
 	for _, grace := range []time.Duration{20 * time.Millisecond, 0} {
@@ -80,7 +81,7 @@ func TestConnectionsThatRetireByCountLoseNothing(t *testing.T) {
 			eachH2(t, func(t *testing.T, r *rig) {
 				f := peer.H2Faults{StreamsPerConn: each, GoAway: peer.H2GoAway{Grace: grace}}
 				p := r.h2peer(peer.H2Options{Faults: f})
-				do := doer(r.h2pool(pool.Config{}).RoundTrip)
+				do := retrying.over(r.h2pool(pool.Config{}))
 				together(workers, func(int) {
 					for range rounds {
 						if err := do.send(newPatient(t, http.MethodPost, p.url, replayable)); err != nil {
