@@ -138,6 +138,32 @@ func TestUnsentIsProven(t *testing.T) {
 	}
 }
 
+// A request that was taken back isn't written later.
+func TestTakenBackIsNeverWritten(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newOpenRig(t, Options{})
+		r.nc.SetBuffer(0)
+		first := r.start(get(t))
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		a := r.start(getCtx(t, ctx))
+		synctest.Wait()
+		last := r.start(get(t))
+		synctest.Wait()
+		cancel()
+		a.failsWith(context.Canceled)
+		a.wantEnd(wire.EndCancelled)
+		r.nc.SetBuffer(1 << 20)
+		for i, x := range []*attempt{first, last} {
+			id := uint32(1 + 2*i)
+			r.hearsHeaders(id, true)
+			r.ok(id, "")
+			x.answer(200)
+		}
+		r.hearsNothing()
+	})
+}
+
 // What is in a batch that waits behind a stalled Write may leave later.
 func TestInABatchIsMaybeSent(t *testing.T) {
 	bubble(t, func(t *testing.T) {

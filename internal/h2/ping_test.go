@@ -18,13 +18,14 @@ func TestPing(t *testing.T) {
 		r := newOpenRig(t, Options{})
 		r.c.Ping()
 		data := r.hearsPing()
+		time.Sleep(pingGap)
 		r.c.Ping() // one is out
 		r.hearsNothing()
 		time.Sleep(7 * time.Millisecond)
 		r.fr.WritePing(true, [8]byte{9}) // not this one
 		r.fr.WritePing(true, data)
 		synctest.Wait()
-		if st := r.c.State(); st.PingRTT != 7*time.Millisecond || st.PingsSent != 1 {
+		if st := r.c.State(); st.PingRTT != pingGap+7*time.Millisecond || st.PingsSent != 1 {
 			t.Errorf("state %+v", st)
 		}
 		time.Sleep(time.Hour)
