@@ -241,6 +241,7 @@ func TestCredit(t *testing.T) {
 		r.fr.WriteData(1, false, make([]byte, 10000))
 		r.fr.WriteData(1, false, make([]byte, 16000))
 		r.fr.WriteData(1, false, make([]byte, 14001)) // one too many
+		synctest.Wait()
 		if _, err := io.ReadAll(a.resp.Body); err == nil {
 			t.Error("the window isn't heeded")
 		}

@@ -14,9 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -145,12 +143,6 @@ func finish(resp *http.Response, err error) error {
 	}
 	io.Copy(io.Discard, resp.Body)
 	return resp.Body.Close()
-}
-
-func cpuTime() time.Duration {
-	var ru syscall.Rusage
-	syscall.Getrusage(syscall.RUSAGE_SELF, &ru)
-	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }
 
 func BenchmarkGet(b *testing.B) {
