@@ -31,7 +31,7 @@ type framing struct {
 // frame decides how r's body is delimited. It reads nothing.
 func frame(r *wire.Request) (framing, error) {
 	chunk := len(r.TransferEncoding) > 0 && r.TransferEncoding[0] == "chunked"
-	length, err := bodyLength(r)
+	length, err := wire.BodyLength(r)
 	if err != nil {
 		return framing{}, err
 	}
@@ -49,25 +49,6 @@ func frame(r *wire.Request) (framing, error) {
 		return framing{}, &wire.RequestError{Err: fmt.Errorf("a body of unknown length with TransferEncoding %q", r.TransferEncoding)}
 	}
 	return framing{by: chunked, probe: usuallyLacksBody(r.Method)}, nil
-}
-
-// bodyLength returns the body's length in bytes, -1 if it is unknown.
-func bodyLength(r *wire.Request) (int64, error) {
-	switch {
-	case r.Small != nil:
-		n := int64(len(r.Small))
-		if r.ContentLength > 0 && r.ContentLength != n {
-			return 0, wire.LengthError(r.ContentLength, n)
-		}
-		return n, nil
-	case r.Body == nil && r.ContentLength != 0:
-		return 0, &wire.RequestError{Err: fmt.Errorf("http: wire.Request.ContentLength=%d with nil Body", r.ContentLength)}
-	case r.Body == nil || r.Body == http.NoBody:
-		return 0, nil
-	case r.ContentLength > 0:
-		return r.ContentLength, nil
-	}
-	return -1, nil
 }
 
 // hasBody reports whether there is a body, of any length.

@@ -97,11 +97,11 @@ func (w *headWriter) requestLine(r *wire.Request, host string) error {
 		return &wire.RequestError{Err: errors.New("invalid method")}
 	}
 	if r.URL == nil {
-		return &wire.RequestError{Err: errors.New("nil wire.Request.URL")}
+		return &wire.RequestError{Err: errors.New("nil Request.URL")}
 	}
 	target := requestTarget(r, host)
 	if hasControl(target) {
-		return &wire.RequestError{Err: errors.New("can't write control character in wire.Request.URL")}
+		return &wire.RequestError{Err: errors.New("can't write control character in Request.URL")}
 	}
 	w.buf = append(w.buf, method...)
 	w.buf = append(w.buf, ' ')
