@@ -20,7 +20,7 @@ import (
 func (c *call) replaceable(e *Error) bool {
 	switch e.Phase {
 	case PhaseUnsent:
-		if !(e.Reused || c.g.wasIdle || c.g.c.h2 != nil && (!c.h.stays(c.g.c) || c.h.usedByOthers(c.g.c))) {
+		if !(e.Reused || c.g.wasIdle || errors.Is(e, h2.ErrStreamLimit) || c.g.c.h2 != nil && (!c.h.stays(c.g.c) || c.h.usedByOthers(c.g.c))) {
 			return false
 		}
 	case PhaseRefused:

@@ -268,3 +268,39 @@ func TestAttackWindowsOfManyUploads(t *testing.T) {
 		}
 	})
 }
+
+// A peer lowers its limit while requests wait to be written. Behind the acknowledgement no
+// stream exceeds it; what doesn't get one is untouched, and says why.
+func TestAttackLimitLoweredUnderWaitingRequests(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newOpenRig(t, Options{}, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 10})
+		a := r.start(get(t))
+		r.hearsHeaders(1, true)
+		r.nc.SetBuffer(0) // the socket is full
+		r.c.Ping()
+		synctest.Wait()
+		var as []*attempt
+		for range 3 {
+			as = append(as, r.start(get(t)))
+			synctest.Wait()
+		}
+		r.fr.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 2})
+		synctest.Wait()
+		for _, b := range append(as[1:], r.start(get(t))) {
+			b.failsWith(ErrStreamLimit)
+			b.wantEnd(wire.EndKept)
+			b.wantFacts(wire.Facts{})
+		}
+		r.nc.SetBuffer(1 << 20)
+		r.hearsPing()
+		r.hearsSettingsAck()
+		r.hearsHeaders(3, true) // the oldest
+		r.ok(1, "")
+		a.answer(200)
+		a.wantEnd(wire.EndKept)
+		c := r.start(get(t))
+		r.hearsHeaders(5, true)
+		r.ok(5, "")
+		c.answer(200)
+	})
+}

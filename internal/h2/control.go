@@ -27,10 +27,10 @@ func (c *Conn) onSettings(f *http2.SettingsFrame) error {
 	}
 	c.aliveLocked()
 	first := !c.peer.seen
-	had := c.peer.streams
 	if first {
 		c.peer.streams = DefaultStreams
 	}
+	had := c.peer.streams
 	if err := f.ForeachSetting(func(s http2.Setting) error { return c.settingLocked(s, first) }); err != nil {
 		return err
 	}
@@ -39,11 +39,32 @@ func (c *Conn) onSettings(f *http2.SettingsFrame) error {
 		c.vitals.settings.Stop()
 		close(c.settled)
 	}
+	if c.peer.streams < had {
+		c.trimLocked()
+	}
 	if first || c.peer.streams != had {
 		c.events = append(c.events, event{kind: eventLimit, limit: c.peer.streams})
 	}
 	c.out.b = appendSettingsAck(c.out.b)
 	return c.ackedLocked(frameHead)
+}
+
+// roomLocked is how many requests may still become streams; negative if the peer has lowered
+// its limit below what is open.
+func (c *Conn) roomLocked() int64 {
+	if !c.peer.seen {
+		return 1 // the owner of the connection decides
+	}
+	return int64(c.peer.streams) - int64(len(c.streams)+c.leaving+c.waiting.n)
+}
+
+// trimLocked drops the youngest of the requests that wait, where the peer has lowered its
+// limit: from the acknowledgement on it may take another stream for a breach, and end the
+// connection (RFC 9113 section 5.1.2).
+func (c *Conn) trimLocked() {
+	for c.waiting.n > 0 && c.roomLocked() < 0 {
+		c.dropLocked(c.waiting.tail, wire.EndKept, ErrStreamLimit)
+	}
 }
 
 // ackedLocked notes n bytes that the peer made necessary.

@@ -1,11 +1,16 @@
 package h2
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"golang.org/x/net/http2"
 )
+
+// ErrStreamLimit says that the peer lowered its limit of streams before the request had one.
+// The connection is well, and nothing of the request has left.
+var ErrStreamLimit = errors.New("h2: the peer takes fewer streams now")
 
 // A ConnError says that the peer broke the protocol so that the connection had to end.
 type ConnError struct {

@@ -119,6 +119,10 @@ func (x *Exchange) Start(c *Conn, req wire.Request, owner Owner) (*http.Response
 		c.unlock()
 		return nil, x.withdraw(wire.EndError, err)
 	}
+	if c.roomLocked() <= 0 {
+		c.unlock()
+		return nil, x.withdraw(wire.EndKept, ErrStreamLimit)
+	}
 	x.state = stateWaiting
 	c.waiting.push(x)
 	c.writeAndUnlock()
