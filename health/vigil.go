@@ -55,8 +55,9 @@ func (v *Vigil) Begin() {
 	}
 	go func() {
 		r.n, r.err = v.Conn.Read(r.b[:])
+		idle := v.idle.Load() // before the bytes are somebody's, who may be through with them at once
 		close(r.done)
-		if v.idle.Load() {
+		if idle {
 			v.ended(r.verdict())
 		}
 	}()

@@ -15,9 +15,12 @@ import (
 	"example.com/connwise/internal/wire"
 )
 
-// maxReplacements bounds how often one request replaces, unseen, a reused connection
-// that took no byte of it.
-const maxReplacements = 3
+// maxReplacements bounds how often one request replaces, unseen, a connection that took no
+// byte of it, or whose peer refused it.
+const (
+	maxReplacements = 3
+	maxGoAways      = 8 // by GOAWAYs on connections that had served others
+)
 
 var (
 	errPeerClosed      = fmt.Errorf("pool: the peer has closed the connection: %w", io.EOF)
@@ -80,7 +83,7 @@ func (c *call) run() (*http.Response, error) {
 		switch {
 		case e == nil:
 			return resp, nil
-		case n == maxReplacements || !c.replaceable(e):
+		case n >= c.patience(e) || !c.replaceable(e):
 			return nil, c.failed(e)
 		}
 		if err := c.pause(n, e); err != nil {
@@ -96,6 +99,15 @@ func (c *call) run() (*http.Response, error) {
 		c = next
 		n++
 	}
+}
+
+// patience is how often the request may be replaced. A peer that ends each connection after
+// some requests may refuse the same one several times: what it ends has served others.
+func (c *call) patience(e *Error) int {
+	if e.Phase == PhaseRefused && c.g.c.served.Load() && !refusedAlone(e) {
+		return maxGoAways
+	}
+	return maxReplacements
 }
 
 // again is the call that takes c's place.
@@ -126,10 +138,13 @@ func (c *call) take(begun bool) (err error) {
 	return err
 }
 
+// maxPause bounds the time between two replacements.
+const maxPause = 64 * time.Millisecond
+
 // pause waits between replacements, longer each time: a peer that closes what it has
 // just accepted isn't to be stormed. It returns why the request ended, if it did meanwhile.
 func (c *call) pause(n int, e *Error) error {
-	d := time.Millisecond << (2 * n)
+	d := min(time.Millisecond<<(2*n), maxPause)
 	switch {
 	case refusedAlone(e):
 		d += time.Duration(c.t.set.Jitter() * float64(d))

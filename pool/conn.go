@@ -2,6 +2,7 @@ package pool
 
 import (
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,9 +24,10 @@ type conn struct {
 	h2     *h2.Conn // nil where HTTP/1 is spoken
 	link   *dialer.Link
 	probe  *health.Probe    // HTTP/1
-	heard  *health.Arrivals // HTTP/2: its bytes are read all the time
-	vigil  *health.Vigil    // of a connection that can't be looked at; else nil
-	watch  *health.Watcher  // nil where the platform has no watcher
+	heard  *health.Arrivals // HTTP/2: its bytes are read all the time. hearMu is held for a look.
+	hearMu sync.Mutex
+	vigil  *health.Vigil   // of a connection that can't be looked at; else nil
+	watch  *health.Watcher // nil where the platform has no watcher
 	opened time.Time
 	maxAge time.Duration // with its jitter; zero: none
 

@@ -234,13 +234,11 @@ func TestRefusedStreamIsSentAgainLater(t *testing.T) {
 	h2Bubble(t, Config{Jitter: func() float64 { return 0.5 }}, func(s *script) {
 		a := s.start(s.request("POST", strings.NewReader("body")))
 		p := s.wantDial().serveH2(10)
-		start := time.Now()
-		var gaps []time.Duration
-		for range 3 {
+		for _, pause := range []time.Duration{1500 * time.Microsecond, 6 * time.Millisecond, 24 * time.Millisecond} {
 			p.reset(p.wantRequest(), http2.ErrCodeRefusedStream)
+			time.Sleep(pause - time.Microsecond)
 			p.wantNoRequest()
-			time.Sleep(50 * time.Millisecond)
-			gaps = append(gaps, time.Since(start))
+			time.Sleep(time.Microsecond)
 		}
 		p.serve()
 		a.wantOK()

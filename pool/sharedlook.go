@@ -90,17 +90,16 @@ const (
 
 // lookShared looks whether the peer of a shared connection has closed it. If it was idle,
 // what has arrived is read first: it may be a GOAWAY. On one that is in use bytes come all
-// the time, and the read loop sees an end as soon as anybody.
+// the time.
 func (c *conn) lookShared(wasIdle bool) (CloseReason, error) {
 	for since := (time.Time{}); ; {
 		if c.peerClosed.Load() {
 			return ReasonPeerClosed, errPeerClosed
 		}
-		if !wasIdle {
-			return "", nil
-		}
-		ended, unread := c.heard.Look()
+		ended, unread := c.hear(wasIdle)
 		switch {
+		case !wasIdle && !ended:
+			return "", nil
 		case ended:
 			return ReasonPeerClosed, errPeerClosed
 		case !unread && c.h2.Resting():
@@ -114,4 +113,23 @@ func (c *conn) lookShared(wasIdle bool) (CloseReason, error) {
 			time.Sleep(readPause)
 		}
 	}
+}
+
+// fewHolds is with how many requests on it a connection is still looked at: the others may
+// have ended a moment ago. With more, the read loop sees an end as soon as anybody.
+const fewHolds = 2
+
+// hear looks at the socket of a connection that is idle, or nearly.
+func (c *conn) hear(wasIdle bool) (ended, unread bool) {
+	if !wasIdle {
+		c.h.mu.Lock()
+		busy := c.streams > fewHolds
+		c.h.mu.Unlock()
+		if busy {
+			return false, false
+		}
+	}
+	c.hearMu.Lock()
+	defer c.hearMu.Unlock()
+	return c.heard.Look()
 }

@@ -22,8 +22,8 @@ type Events interface {
 	// PING is under way, and another connection is the better choice (true); or that a frame
 	// has come (false).
 	Suspect(yes bool)
-	// ConnClosed says that nothing more happens: each stream's owner has been told, and the
-	// net.Conn is closed. It comes once. err is never nil.
+	// ConnClosed says that the connection is over: the net.Conn is closed, and each stream's
+	// owner was told or is about to be. It comes once. err is never nil.
 	ConnClosed(err error)
 }
 

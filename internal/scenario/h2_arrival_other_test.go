@@ -1,4 +1,4 @@
-//go:build h2pending && !linux
+//go:build !linux
 
 package scenario
 

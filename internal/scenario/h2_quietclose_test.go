@@ -1,5 +1,3 @@
-//go:build h2pending
-
 package scenario
 
 import (
