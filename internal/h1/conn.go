@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 // Options are shared by all connections of a transport. A Conn keeps the pointer;
@@ -62,7 +64,7 @@ func NewConn(nc net.Conn, opt *Options) *Conn {
 	if r, ok := nc.(Reader); ok {
 		c.top = r.Reads()
 	}
-	c.raw, c.layers = bottom(c.top)
+	c.raw, c.layers = wire.Bottom(c.top)
 	return c
 }
 
@@ -71,29 +73,6 @@ func NewConn(nc net.Conn, opt *Options) *Conn {
 type Reader interface {
 	net.Conn
 	Reads() net.Conn
-}
-
-// maxLayers bounds the way down, in case that a layer's NetConn leads back to itself.
-const maxLayers = 8
-
-type layered interface{ NetConn() net.Conn }
-
-// bottom returns the connection under all layers that tell what they are on, and how
-// many they are.
-func bottom(nc net.Conn) (raw net.Conn, layers int) {
-	for layers < maxLayers {
-		l, ok := nc.(layered)
-		if !ok {
-			return nc, layers
-		}
-		under := l.NetConn()
-		if under == nil {
-			return nc, layers
-		}
-		nc = under
-		layers++
-	}
-	return nc, layers
 }
 
 // LastRead returns when a Read of the connection last returned bytes, with the

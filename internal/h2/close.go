@@ -20,29 +20,6 @@ const (
 
 var errClosed = fmt.Errorf("h2: the connection was closed: %w", net.ErrClosed)
 
-type layered interface{ NetConn() net.Conn }
-
-// maxLayers bounds the way down, in case that a layer's NetConn leads back to itself.
-const maxLayers = 8
-
-// bottom returns the connection under all layers that tell what they are on, and how
-// many they are.
-func bottom(nc net.Conn) (raw net.Conn, layers int) {
-	for layers < maxLayers {
-		l, ok := nc.(layered)
-		if !ok {
-			return nc, layers
-		}
-		under := l.NetConn()
-		if under == nil {
-			return nc, layers
-		}
-		nc = under
-		layers++
-	}
-	return nc, layers
-}
-
 // Close closes the connection, with a GOAWAY and a TLS close_notify if they can be written
 // within 50 ms. Streams under way fail. Later calls do nothing. It returns nil.
 func (c *Conn) Close() error {

@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"example.com/connwise/internal/wire"
 )
 
 // A Conn is a connection that carries many exchanges at a time. Its methods may be called
@@ -75,7 +77,7 @@ func NewConn(nc net.Conn, opt *Options, ev Events) *Conn {
 		window:  initialWindow,
 		peer:    peerSettings{maxFrame: defaultFrame, window: initialWindow},
 	}
-	c.raw, c.layers = bottom(nc)
+	c.raw, c.layers = wire.Bottom(nc)
 	if c.layers == 0 {
 		c.sock = newSocket(nc)
 	} else if l, ok := nc.(layer); ok {
