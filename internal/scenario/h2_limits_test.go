@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net/http"
-	"syscall"
 	"testing"
 	"time"
 
@@ -203,14 +202,4 @@ func TestALimitOfZeroSendsRequestsElsewhere(t *testing.T) {
 		}
 		all(t, append(calls, more...)...)
 	})
-}
-
-// cpuTime is what the process has used.
-func cpuTime(t *testing.T) time.Duration {
-	t.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
