@@ -19,8 +19,9 @@ type Config struct {
 	// Its Protocols say what is spoken, as in net/http; UnencryptedHTTP2 without HTTP1 is
 	// HTTP/2 by prior knowledge (RFC 9113 section 3.3) with http URLs. Nil: HTTP/1 and,
 	// with TLS, HTTP/2 if the server takes the offer. A dial hook or a TLSClientConfig is no
-	// reason against it; a TLSNextProto without "h2" is, and so is a NextProtos without it,
-	// unless ForceAttemptHTTP2 is set. Requests that ask for an Upgrade go by HTTP/1.
+	// reason against it. A TLSNextProto without "h2" is, and GODEBUG=http2client=0 in the
+	// environment; and a TLSClientConfig.NextProtos without it, unless ForceAttemptHTTP2 is
+	// set. Requests that ask for an Upgrade go by HTTP/1.
 	//
 	// Of its HTTP2, SendPingTimeout is how long nothing may come on a connection with open
 	// streams before a PING is sent, zero: 15 s; PingTimeout how long its answer may take

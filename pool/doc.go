@@ -39,6 +39,6 @@
 //
 // # What it doesn't do
 //
-// It makes one attempt. Whether a request may be sent again is for package retry, which
-// trusts the phase.
+// It makes one attempt, but for what it replaces silently (6.). Whether a request may be
+// sent again beyond that is for package retry, which trusts the phase.
 package pool

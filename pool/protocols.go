@@ -3,7 +3,6 @@ package pool
 import (
 	"cmp"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -59,8 +58,7 @@ func protocolsOf(base *http.Transport) (https, plain protocols) {
 		two := p.HTTP2() && !(p.HTTP1() && switchedOff(os.Getenv("GODEBUG")))
 		return protocols{p.HTTP1(), two}, protocols{p.HTTP1(), p.UnencryptedHTTP2() && !p.HTTP1()}
 	}
-	two := (base.ForceAttemptHTTP2 || !declinesHTTP2(base)) && !switchedOff(os.Getenv("GODEBUG"))
-	return protocols{http1: true, http2: two}, protocols{http1: true}
+	return protocols{http1: true, http2: !declinesHTTP2(base) && !switchedOff(os.Getenv("GODEBUG"))}, protocols{http1: true}
 }
 
 // switchedOff tells whether net/http's clients are told to keep to HTTP/1.
@@ -75,7 +73,7 @@ func declinesHTTP2(base *http.Transport) bool {
 		}
 	}
 	cfg := base.TLSClientConfig
-	return cfg != nil && len(cfg.NextProtos) > 0 && !slices.Contains(cfg.NextProtos, alpnHTTP2)
+	return !base.ForceAttemptHTTP2 && cfg != nil && len(cfg.NextProtos) > 0 && !slices.Contains(cfg.NextProtos, alpnHTTP2)
 }
 
 // tlsConfig is Base's with an offer of the protocols that may be spoken.
@@ -178,4 +176,11 @@ func checkHTTP2(cfg *Config, own *http.HTTP2Config) error {
 	return nil
 }
 
-var errNoProtocol = errors.New("no protocol of Base.Protocols is spoken with this scheme")
+// errNoProtocol is for a request whose scheme no protocol of Base.Protocols is spoken with.
+func errNoProtocol(scheme string) error {
+	want := "SetHTTP1 or SetUnencryptedHTTP2"
+	if scheme == "https" {
+		want = "SetHTTP1 or SetHTTP2"
+	}
+	return fmt.Errorf("pool: nothing in Base.Protocols is spoken with %s URLs: use %s", scheme, want)
+}

@@ -32,6 +32,7 @@ func TestProtocols(t *testing.T) {
 		{"the same, forced", &http.Transport{TLSClientConfig: offer("http/1.1"), ForceAttemptHTTP2: true}, protocols{true, true}, protocols{true, false}, []string{"h2", "http/1.1"}},
 		{"another protocol", &http.Transport{TLSClientConfig: offer("x", "h2")}, protocols{true, true}, protocols{true, false}, []string{"x", "h2", "http/1.1"}},
 		{"net/http's old switch", &http.Transport{TLSNextProto: off}, protocols{true, false}, protocols{true, false}, nil},
+		{"the same, forced, as a clone of the default is", &http.Transport{TLSNextProto: off, ForceAttemptHTTP2: true}, protocols{true, false}, protocols{true, false}, nil},
 		{"HTTP/1 only", &http.Transport{Protocols: protos(one), TLSClientConfig: offer("h2", "http/1.1")}, protocols{true, false}, protocols{true, false}, []string{"http/1.1"}},
 		{"HTTP/2 only", &http.Transport{Protocols: protos(two)}, protocols{false, true}, protocols{}, []string{"h2"}},
 		{"prior knowledge", &http.Transport{Protocols: protos(plain)}, protocols{}, protocols{false, true}, nil},

@@ -11,8 +11,9 @@ import (
 )
 
 // A Transport is an http.RoundTripper with a connection pool of its own in place of
-// http.Transport's. It makes one attempt at a request, but for the silent replacement of
-// a reused connection that took no byte of it; package retry does the rest. It is safe
+// http.Transport's. It makes one attempt at a request, but sends it again silently, a few
+// times, if a reused connection took no byte of it or an HTTP/2 peer said that it did not
+// process it; package retry does the rest. It is safe
 // for concurrent use. Make one with New, share it, and end it with Close or Shutdown.
 type Transport struct {
 	set *settings
@@ -97,7 +98,7 @@ func (t *Transport) send(req *http.Request, once bool) (*http.Response, error) {
 	}
 	if t.set.protocols(req.URL.Scheme).none() {
 		closeBody(req)
-		return nil, callerError(canonicalAddr(req.URL.Scheme, req.URL.Host), CallerRequest, errNoProtocol)
+		return nil, callerError(canonicalAddr(req.URL.Scheme, req.URL.Host), CallerRequest, errNoProtocol(req.URL.Scheme))
 	}
 	c := newCall(t, req)
 	c.once = once

@@ -30,13 +30,18 @@ connections.
 
   set by     where the idle limit comes from: configured, announced (by the server's
              Keep-Alive header), transport (Base.IdleConnTimeout) or none
-  failed     calls that ended in an error
+  failed     calls to the pool that ended in an error; a retry over it may have made them good
   reused     requests sent on a connection that had carried one before
   stale      idle connections found dead by the look before reuse
-  replaced   connections that took no byte of a request and were replaced
+  replaced   requests sent again silently: their connection took no byte, or the peer
+             refused them (HTTP/2)
   dial errs  dials that ended in an error
   waited     requests that waited for capacity or a dial
   timed out  requests that waited too long, or found too many waiting
+
+A third table has the HTTP/2 connections: requests that hold a stream, how many the server
+takes, whether it said GOAWAY (or "suspect": a PING is to show whether it is there), the last
+PING's round trip, and the PINGs sent.
 
 In the process to look at:
 

@@ -20,7 +20,7 @@ var (
 		"host", "sent", "failed", "reused", "stale", "replaced", "dials", "dial errs",
 		"waited", "timed out", "closed",
 	}
-	connColumns = []string{"HTTP/2 connection", "host", "age", "streams", "of", "goaway", "ping", "sent"}
+	connColumns = []string{"connection to", "host", "age", "streams", "limit", "goaway", "ping", "pings"}
 )
 
 // writeStats writes what the pools hold, what they have counted, and why they closed
