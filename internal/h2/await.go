@@ -97,9 +97,11 @@ type glimpse struct {
 	err                                                 error
 }
 
+// glimpseLocked takes what is new. An answer may be there before the Write has said that the
+// request is out.
 func (x *Exchange) glimpseLocked() glimpse {
 	g := glimpse{
-		headOut: x.headOut, allSent: x.allSent, answered: x.answered,
+		headOut: x.headOut || x.answered, allSent: x.allSent, answered: x.answered,
 		got100: x.got100, expects: x.expects, hints: x.hints,
 	}
 	g.headed, g.err = x.outcomeLocked()
