@@ -213,7 +213,7 @@ func (h *host) wait(ws wish) (grant, error) {
 		case <-ws.ctx.Done():
 			return grant{}, h.leave(w, wire.Ended(ws.ctx))
 		case <-ws.cancel:
-			return grant{}, h.leave(w, errRequestCanceled)
+			return grant{}, h.leave(w, wire.ErrCanceled)
 		}
 	}
 }

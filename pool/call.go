@@ -23,9 +23,8 @@ const (
 )
 
 var (
-	errPeerClosed      = fmt.Errorf("pool: the peer has closed the connection: %w", io.EOF)
-	errRequestCanceled = errors.New("connwise: request canceled")
-	errStale           = errors.New("pool: the connection grew too old while a hook ran")
+	errPeerClosed = fmt.Errorf("pool: the peer has closed the connection: %w", io.EOF)
+	errStale      = errors.New("pool: the connection grew too old while a hook ran")
 )
 
 // A call is a request on its way: one exchange's state, and the answer's body. A

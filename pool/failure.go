@@ -115,7 +115,7 @@ func (c *call) ended() error {
 	select {
 	//lint:ignore SA1019 as in take
 	case <-c.req.Cancel:
-		return errRequestCanceled
+		return wire.ErrCanceled
 	default:
 		return nil
 	}

@@ -1,8 +1,7 @@
 package pool
 
 import (
-	"fmt"
-	"strings"
+	"example.com/connwise/internal/h2"
 
 	"golang.org/x/net/http2"
 )
@@ -23,20 +22,8 @@ type GoAwayError struct {
 
 // Error names the last id and the code.
 func (e *GoAwayError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "pool: the peer sent GOAWAY (last stream %d, %v", e.LastStreamID, e.Code)
-	if e.Debug != "" {
-		fmt.Fprintf(&b, ", %q", e.Debug)
-	}
-	b.WriteString(")")
-	if e.StreamID != 0 {
-		fmt.Fprintf(&b, ", this was stream %d", e.StreamID)
-	}
-	if e.Err != nil {
-		b.WriteString(": ")
-		b.WriteString(e.Err.Error())
-	}
-	return b.String()
+	away := h2.GoAway{LastStreamID: e.LastStreamID, Code: e.Code, Debug: e.Debug}
+	return (&h2.GoAwayError{GoAway: away, StreamID: e.StreamID, Err: e.Err}).Error()
 }
 
 // Unwrap returns how the connection ended.

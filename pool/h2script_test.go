@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"strings"
@@ -76,6 +77,7 @@ func (p *h2Peer) read(c *peer.H2Conn) {
 			return
 		}
 		kept := *f
+		kept.Data = bytes.Clone(f.Data)
 		p.frames <- &kept
 	}
 }
@@ -180,4 +182,31 @@ const moment = time.Millisecond
 // oneShot is a body that streams and can't be had again.
 func oneShot(s string) io.ReadCloser {
 	return io.NopCloser(struct{ io.Reader }{strings.NewReader(s)})
+}
+
+// wantHeaders is the next HEADERS frame.
+func (p *h2Peer) wantHeaders() *peer.H2Frame {
+	p.s.Helper()
+	return p.wantFrame(http2.FrameHeaders)
+}
+
+// wantData is what the next DATA frame has.
+func (p *h2Peer) wantData() string {
+	p.s.Helper()
+	return string(p.wantFrame(http2.FrameData).Data)
+}
+
+func (p *h2Peer) wantFrame(kind http2.FrameType) *peer.H2Frame {
+	p.s.Helper()
+	synctest.Wait()
+	for {
+		select {
+		case f := <-p.frames:
+			if f.Type == kind {
+				return f
+			}
+		default:
+			p.s.Fatalf("no %v", kind)
+		}
+	}
 }

@@ -24,10 +24,10 @@ func checkRequest(req *http.Request) error {
 	case req.URL.Host == "":
 		return errors.New("http: no Host in request URL")
 	}
-	if bad := invalidField(req.Header); bad != "" {
+	if bad := invalidField(req.Header, req.Method == http.MethodConnect); bad != "" {
 		return fmt.Errorf("http: invalid header %s", bad)
 	}
-	if bad := invalidField(req.Trailer); bad != "" {
+	if bad := invalidField(req.Trailer, false); bad != "" {
 		return fmt.Errorf("http: invalid trailer %s", bad)
 	}
 	return nil
@@ -39,10 +39,11 @@ func validMethod(m string) bool {
 }
 
 // invalidField names the first field that can't be sent. A value isn't repeated: it
-// may be a secret.
-func invalidField(h http.Header) string {
+// may be a secret. With connect, ":protocol" can be: it makes an extended CONNECT (RFC 8441
+// section 4), as in net/http.
+func invalidField(h http.Header, connect bool) string {
 	for name, values := range h {
-		if !httpguts.ValidHeaderFieldName(name) {
+		if !(connect && name == ":protocol") && !httpguts.ValidHeaderFieldName(name) {
 			return fmt.Sprintf("field name %q", name)
 		}
 		for _, v := range values {

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -544,6 +545,72 @@ func TestVetoOnASharedConnection(t *testing.T) {
 		s.start(s.request("DELETE", nil)).wantError(PhaseUnsent, veto)
 		p.answer(q)
 		a.wantOK()
+		p.wantOpen()
+	})
+}
+
+// An extended CONNECT (RFC 8441) is a stream both ways; where the server doesn't say that it
+// takes one, none goes out.
+func TestExtendedConnect(t *testing.T) {
+	connect := func(s *script) (*http.Request, *io.PipeWriter) {
+		r, w := io.Pipe()
+		req := s.request("CONNECT", r)
+		req.Header[":protocol"] = []string{"websocket"}
+		return req, w
+	}
+	h2Bubble(t, Config{}, func(s *script) {
+		req, w := connect(s)
+		tp := s.start(req)
+		p := s.wantDial().finishH2()
+		if err := p.c.Settings(http2.Setting{ID: http2.SettingEnableConnectProtocol, Val: 1}); err != nil {
+			t.Fatal(err)
+		}
+		p.told.Store(true)
+		f := p.wantHeaders()
+		for _, field := range f.Fields {
+			if field.Name == ":protocol" && field.Value != "websocket" {
+				t.Errorf(":protocol is %q", field.Value)
+			}
+		}
+		if err := p.c.Headers(f.StreamID, false, ":status", "200"); err != nil {
+			t.Fatal(err)
+		}
+		tp.wantHead()
+		go w.Write([]byte("ping"))
+		if got := p.wantData(); got != "ping" {
+			t.Errorf("the peer got %q", got)
+		}
+		if err := p.c.Data(f.StreamID, false, []byte("pong")); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, 4)
+		if _, err := io.ReadFull(tp.resp.Body, got); err != nil || string(got) != "pong" {
+			t.Errorf("got %q, %v", got, err)
+		}
+		tp.resp.Body.Close()
+		if st := s.stats(); st.InUse != 0 {
+			t.Errorf("%d in use", st.InUse)
+		}
+	})
+	h2Bubble(t, Config{}, func(s *script) {
+		req, _ := connect(s)
+		tp := s.start(req)
+		p := s.wantDial().serveH2(10)
+		e := tp.wantError(PhaseUnsent, nil)
+		if c, ok := errors.AsType[*CallerError](e); !ok || c.Source != CallerRequest {
+			t.Errorf("error %v", e)
+		}
+		p.wantNoRequest()
+		p.wantOpen()
+	})
+	inBubble(t, Config{}, func(s *script) { // HTTP/1
+		req, _ := connect(s)
+		tp := s.start(req)
+		p := s.wantDial().finish()
+		e := tp.wantError(PhaseUnsent, nil)
+		if c, ok := errors.AsType[*CallerError](e); !ok || c.Source != CallerRequest {
+			t.Errorf("error %v", e)
+		}
 		p.wantOpen()
 	})
 }

@@ -14,7 +14,6 @@ import (
 
 const (
 	defaultMaxHeader = 10 << 20
-	maxInterim       = 1000 // interim answers that no hook was given
 )
 
 // A source is what an exchange's buffered reader reads: the connection, with the
@@ -105,8 +104,8 @@ func (x *Exchange) answer() (*http.Response, error) {
 		if delivered {
 			undelivered = 0
 			x.budget = x.c.opt.maxHeader() // what the caller looks at is the caller's to limit
-		} else if undelivered++; undelivered > maxInterim {
-			return nil, &wire.InterimLimitError{Limit: maxInterim}
+		} else if undelivered++; undelivered > wire.MaxInterim {
+			return nil, &wire.InterimLimitError{Limit: wire.MaxInterim}
 		}
 	}
 }
@@ -132,7 +131,7 @@ func (x *Exchange) interim(resp *http.Response) (delivered bool, err error) {
 // gotHead notes what the final answer's head says.
 func (x *Exchange) gotHead(resp *http.Response) {
 	x.budget = -1
-	keep := !resp.Close && !saysClose(&x.req) && resp.StatusCode >= 200 &&
+	keep := !resp.Close && !x.req.SaysClose() && resp.StatusCode >= 200 &&
 		resp.ProtoMajor == 1 && x.frame.by != unbounded
 	x.mu.Lock()
 	x.headDone, x.keep = true, keep
@@ -142,7 +141,7 @@ func (x *Exchange) gotHead(resp *http.Response) {
 		// The peer reads on as if the body came (RFC 9110 section 10.1.1): it has to,
 		// unless the connection ends here.
 		x.expects = false
-		x.admit(!resp.Close && !saysClose(&x.req), true)
+		x.admit(!resp.Close && !x.req.SaysClose(), true)
 	}
 }
 

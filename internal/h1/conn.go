@@ -1,7 +1,6 @@
 package h1
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -140,16 +139,7 @@ func (c *Conn) bounded(end func() error) error {
 
 var errSlowClose = errors.New("h1: the connection's Close takes long")
 
-// cut closes the lowest layer first: closing a TLS layer writes an alert, and that
-// may block. Layers above are closed too, since they may count; a *tls.Conn right
-// above the lowest would only close that a second time.
-func (c *Conn) cut() error {
-	err := c.raw.Close()
-	if _, bare := c.top.(*tls.Conn); c.layers == 0 || bare && c.layers == 1 {
-		return err
-	}
-	return c.top.Close()
-}
+func (c *Conn) cut() error { return wire.Cut(c.top, c.raw, c.layers) }
 
 func (c *Conn) part() error {
 	if c.layers == 0 {

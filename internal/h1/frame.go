@@ -3,7 +3,6 @@ package h1
 import (
 	"fmt"
 	"net/http"
-	"slices"
 
 	"example.com/connwise/internal/wire"
 
@@ -79,23 +78,4 @@ func usuallyLacksBody(method string) bool {
 // expectsContinue reports whether r's body awaits the peer's consent (RFC 9110 section 10.1.1).
 func expectsContinue(r *wire.Request, f framing) bool {
 	return f.by != noBody && r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue")
-}
-
-// saysClose reports whether the request ends the connection's reuse.
-func saysClose(r *wire.Request) bool {
-	return r.Close || r.Request.Close || httpguts.HeaderValuesContainsToken(r.Header["Connection"], "close")
-}
-
-// trailerKeys returns the names of r's trailer fields, canonical and sorted.
-func trailerKeys(r *wire.Request) ([]string, error) {
-	keys := make([]string, 0, len(r.Trailer))
-	for k := range r.Trailer {
-		k = http.CanonicalHeaderKey(k)
-		if framingField(k) || !httpguts.ValidHeaderFieldName(k) {
-			return nil, &wire.RequestError{Err: fmt.Errorf("invalid Trailer key %q", k)}
-		}
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys, nil
 }

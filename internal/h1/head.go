@@ -49,43 +49,19 @@ func appendHead(buf []byte, r *wire.Request, f framing, trace *httptrace.ClientT
 	return w.buf, nil
 }
 
-// hostField returns the Host field's value: in ASCII, without the zone of an IPv6
-// address (RFC 6874 section 4), empty if it isn't valid.
+// hostField returns the Host field's value, empty if it isn't valid.
 func hostField(r *wire.Request) (string, error) {
-	host := r.Host
-	if host == "" {
-		if r.URL == nil {
-			return "", &wire.RequestError{Err: errors.New("no Host and no URL")}
-		}
-		host = r.URL.Host
-	}
-	host, err := httpguts.PunycodeHostPort(host)
-	if err != nil {
-		return "", &wire.RequestError{Err: err}
-	}
-	if !httpguts.ValidHostHeader(host) {
-		if r.Proxied {
-			return "", &wire.RequestError{Err: errors.New("http: invalid Host header")}
-		}
+	host, valid, err := r.Authority()
+	switch {
+	case err != nil:
+		return "", err
+	case !valid && r.Proxied:
+		return "", &wire.RequestError{Err: errors.New("http: invalid Host header")}
+	case !valid:
 		// People name Unix sockets so. An empty Host is valid (RFC 9112 section 3.2).
 		return "", nil
 	}
-	return withoutZone(host), nil
-}
-
-func withoutZone(host string) string {
-	if !strings.HasPrefix(host, "[") {
-		return host
-	}
-	end := strings.LastIndexByte(host, ']')
-	if end < 0 {
-		return host
-	}
-	zone := strings.LastIndexByte(host[:end], '%')
-	if zone < 0 {
-		return host
-	}
-	return host[:zone] + host[end:]
+	return host, nil
 }
 
 func (w *headWriter) requestLine(r *wire.Request, host string) error {
@@ -98,6 +74,9 @@ func (w *headWriter) requestLine(r *wire.Request, host string) error {
 	}
 	if r.URL == nil {
 		return &wire.RequestError{Err: errors.New("nil Request.URL")}
+	}
+	if len(r.Header[":protocol"]) > 0 {
+		return &wire.RequestError{Err: errors.New("extended CONNECT needs HTTP/2, which isn't spoken with this host")}
 	}
 	target := requestTarget(r, host)
 	if hasControl(target) {
@@ -168,7 +147,7 @@ func (w *headWriter) connection(r *wire.Request, f framing) error {
 }
 
 func (w *headWriter) announceTrailer(r *wire.Request) error {
-	keys, err := trailerKeys(r)
+	keys, err := r.TrailerKeys()
 	if err != nil || len(keys) == 0 {
 		return err
 	}
@@ -231,18 +210,8 @@ func sortedKeys(keys []string, h http.Header) []string {
 	return keys
 }
 
-// framingField names the fields by which a message is delimited; no caller may set
-// them by hand (RFC 9110 section 6.5.1 forbids them in trailers).
-func framingField(canonical string) bool {
-	switch canonical {
-	case "Content-Length", "Transfer-Encoding", "Trailer":
-		return true
-	}
-	return false
-}
-
 // derivedField names the fields that are made from other fields of the request. A
 // second spelling of one of them would let two parsers see two messages.
 func derivedField(canonical string) bool {
-	return framingField(canonical) || canonical == "Host" || canonical == "User-Agent"
+	return wire.DelimitsMessage(canonical) || canonical == "Host" || canonical == "User-Agent"
 }

@@ -109,7 +109,7 @@ func TestFloodOfInterimAnswersEnds(t *testing.T) {
 	r := newRig(t, Options{})
 	a := r.start(get(t))
 	r.hearsHead()
-	flood := strings.Repeat("HTTP/1.1 102 P\r\n\r\n", maxInterim)
+	flood := strings.Repeat("HTTP/1.1 102 P\r\n\r\n", wire.MaxInterim)
 	r.says(flood + ok0)
 	a.answer(200)
 

@@ -13,9 +13,6 @@ import (
 	"example.com/connwise/internal/wire"
 )
 
-// maxInterim is how many interim answers may come that no hook has been given.
-const maxInterim = 1000
-
 // An interim is a 1xx answer that waits for a hook. The hook runs in the caller's goroutine.
 type interim struct {
 	status int
@@ -76,8 +73,8 @@ func (c *Conn) onInterim(status int) error {
 	x.interims++
 	x.interimSize += b.size
 	switch {
-	case x.interims > maxInterim:
-		return &wire.InterimLimitError{Limit: maxInterim}
+	case x.interims > wire.MaxInterim:
+		return &wire.InterimLimitError{Limit: wire.MaxInterim}
 	case x.interimSize > c.opt.maxHeader():
 		return &wire.HeaderLimitError{Limit: c.opt.maxHeader()}
 	}
@@ -209,7 +206,7 @@ func (x *Exchange) gunzips() bool {
 func (c *Conn) endReadingLocked(x *Exchange) {
 	x.peerEnd = true
 	if x.left > 0 {
-		c.brokenLocked(x, fmt.Errorf("%d bytes short of Content-Length: %w", x.left, errShort))
+		x.setErrLocked(fmt.Errorf("%d bytes short of Content-Length: %w", x.left, errShort))
 	}
 	c.stainLocked(x)
 	c.settleLocked(x)

@@ -60,10 +60,7 @@ func (x *Exchange) readRaw(p []byte) (int, error) {
 		return 0, nil
 	}
 	for {
-		n, ended, err := x.readNow(p)
-		if ended {
-			x.release()
-		}
+		n, err := x.readNow(p)
 		if n > 0 || err != nil {
 			return n, err
 		}
@@ -71,28 +68,28 @@ func (x *Exchange) readRaw(p []byte) (int, error) {
 	}
 }
 
-// readNow reads what has come. ended is true if there's nothing more to watch over.
-func (x *Exchange) readNow(p []byte) (n int, ended bool, err error) {
+// readNow reads what has come.
+func (x *Exchange) readNow(p []byte) (n int, err error) {
 	c := x.c
 	c.mu.Lock()
 	defer c.writeAndUnlock()
 	if x.closed {
-		return 0, false, http.ErrBodyReadAfterClose
+		return 0, http.ErrBodyReadAfterClose
 	}
 	n = x.body.read(p)
 	if n > 0 {
 		x.creditReadLocked(int32(n))
-		return n, false, nil
+		return n, nil
 	}
 	switch {
 	case x.err != nil:
-		return 0, true, x.err
+		return 0, x.err
 	case x.peerEnd:
 		x.takeTrailer(x.trailer)
 		x.trailer = nil
-		return 0, x.state == stateClosed, io.EOF
+		return 0, io.EOF
 	}
-	return 0, false, nil
+	return 0, nil
 }
 
 // creditReadLocked gives the credit of n bytes back that were read.
@@ -116,13 +113,6 @@ func (x *Exchange) wait() {
 	case <-x.wake:
 	case <-t.C:
 		x.cancel(wire.EndTimeout, &wire.TimeoutError{What: wire.WhatReadStall, After: stall})
-	}
-}
-
-// release ends the watch over the context.
-func (x *Exchange) release() {
-	if x.unwatch != nil {
-		x.unwatch()
 	}
 }
 
@@ -152,7 +142,7 @@ func (x *Exchange) Close() error {
 	if !first {
 		return nil
 	}
-	x.release()
+	x.unwatch()
 	x.up.halt()
 	x.up.abandon()
 	if x.rmu.TryLock() {

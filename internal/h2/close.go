@@ -1,13 +1,14 @@
 package h2
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"example.com/connwise/internal/wire"
 )
 
 const (
@@ -79,7 +80,7 @@ func (c *Conn) endBy(d time.Duration, err error) {
 func (c *Conn) shut(last []byte) {
 	end := func() {
 		if last == nil {
-			c.cut()
+			wire.Cut(c.nc, c.raw, c.layers)
 			return
 		}
 		c.nc.Write(last) // it's only a courtesy
@@ -104,17 +105,6 @@ func (c *Conn) shut(last []byte) {
 	case <-t.C:
 		c.raw.Close()
 	}
-}
-
-// cut closes the lowest layer first: closing a TLS layer writes an alert, and that may block.
-// Layers above are closed too, since they may count; a *tls.Conn right above the lowest would
-// only close that a second time.
-func (c *Conn) cut() {
-	c.raw.Close()
-	if _, bare := c.nc.(*tls.Conn); c.layers == 0 || bare && c.layers == 1 {
-		return
-	}
-	c.nc.Close()
 }
 
 // conclude ends the connection, whose Read has failed with err or doesn't end, and tells

@@ -180,7 +180,7 @@ func (c *Conn) unlock() {
 	for done != nil {
 		x := done
 		done, x.nextDone = x.nextDone, nil
-		x.release() // there may be no body whose Close would do it
+		x.unwatch() // there may be no body whose Close would do it
 		x.owner.StreamDone(x.why)
 	}
 }

@@ -36,9 +36,11 @@ type Exchange struct {
 	eager    bool  // Start needs to know what Write has accepted
 
 	// Of Start, and then of Read.
-	rmu     sync.Mutex // one Read at a time. It's taken before Conn.mu.
-	gz      *wire.Gunzip
-	unwatch func() // ends the watch over the context; nil without one. Set under Conn.mu, unless told.
+	rmu       sync.Mutex // one Read at a time. It's taken before Conn.mu.
+	gz        *wire.Gunzip
+	unhook    func() bool   // ends the watch over the context; nil without one. Set under Conn.mu, unless told.
+	gone      chan struct{} // closed at the end, for the watch over Request.Cancel; likewise
+	unwatched sync.Once
 
 	// The answer, and room for the values of its fields. The read loop's until headed.
 	resp http.Response
@@ -156,7 +158,7 @@ func (x *Exchange) prepare(ctx context.Context) error {
 	x.trailers = len(r.Trailer) > 0
 	x.head = r.Method == http.MethodHead
 	x.bodiless = length == 0 && !x.trailers
-	x.closes = r.Close || r.Request.Close || httpguts.HeaderValuesContainsToken(r.Header["Connection"], "close")
+	x.closes = r.SaysClose()
 	x.expects = length != 0 && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue") && x.c.opt.ContinueTimeout > 0
 	x.gated = x.expects
 	switch {

@@ -80,9 +80,9 @@ func (w fieldWriter) writeRequest(r *wire.Request, length int64) error {
 	if err != nil {
 		return &wire.RequestError{Err: err}
 	}
-	trailer, err := trailerNames(r.Trailer)
+	trailer, err := r.TrailerKeys()
 	if err != nil {
-		return &wire.RequestError{Err: err}
+		return err
 	}
 	w.field(":authority", host)
 	w.field(":method", t.method)
@@ -93,8 +93,8 @@ func (w fieldWriter) writeRequest(r *wire.Request, length int64) error {
 	if t.protocol != "" {
 		w.field(":protocol", t.protocol)
 	}
-	if trailer != "" {
-		w.field("trailer", trailer)
+	if len(trailer) > 0 {
+		w.field("trailer", strings.Join(trailer, ","))
 	}
 	w.fields(r.Header)
 	w.fields(r.Extra)

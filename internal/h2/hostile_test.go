@@ -359,7 +359,7 @@ func TestInterimAnswers(t *testing.T) {
 		c := r.start(get(t))
 		r.hearsHeaders(5, true)
 		r.c.opt.MaxHeaderBytes = 0
-		for range maxInterim + 1 {
+		for range wire.MaxInterim + 1 {
 			r.says(5, false, ":status", "102")
 		}
 		if _, ok := errors.AsType[*wire.InterimLimitError](c.fails()); !ok {

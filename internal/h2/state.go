@@ -105,9 +105,6 @@ func (c *Conn) dropLocked(x *Exchange, why wire.End, err error) {
 	x.poke()
 }
 
-// brokenLocked notes that x's answer is over and isn't what it should be. The stream is well.
-func (c *Conn) brokenLocked(x *Exchange, err error) { x.setErrLocked(err) }
-
 // setErrLocked notes why x failed, once, and what is known of it then.
 func (x *Exchange) setErrLocked(err error) {
 	if x.err == nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -21,13 +20,11 @@ func checkRequest(r *wire.Request) (host string, err error) {
 	if r.URL == nil {
 		return "", errors.New("nil Request.URL")
 	}
-	if host = r.Host; host == "" {
-		host = r.URL.Host
-	}
-	if host, err = httpguts.PunycodeHostPort(host); err != nil {
+	host, valid, err := r.Authority()
+	if err != nil {
 		return "", err
 	}
-	if !httpguts.ValidHostHeader(host) {
+	if !valid {
 		return "", errors.New("invalid Host header")
 	}
 	if err := checkFields("header", r.Header); err != nil {
@@ -103,21 +100,3 @@ func targetOf(r *wire.Request, host string) (t target, err error) {
 }
 
 func validPath(p string) bool { return strings.HasPrefix(p, "/") || p == "*" }
-
-// trailerNames returns the names of the trailer fields for the "trailer" field.
-func trailerNames(h http.Header) (string, error) {
-	if len(h) == 0 {
-		return "", nil
-	}
-	keys := make([]string, 0, len(h))
-	for k := range h {
-		k = http.CanonicalHeaderKey(k)
-		switch k {
-		case "Transfer-Encoding", "Trailer", "Content-Length":
-			return "", fmt.Errorf("invalid Trailer key %q", k)
-		}
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return strings.Join(keys, ","), nil
-}

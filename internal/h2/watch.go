@@ -3,7 +3,6 @@ package h2
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"golang.org/x/net/http2"
 
@@ -13,38 +12,44 @@ import (
 // watch ends what is left of the exchange with ctx, and with the request's deprecated Cancel
 // channel: a body that nobody reads mustn't take the peer's concurrency for ever.
 func (x *Exchange) watch(ctx context.Context) {
-	var stops []func()
+	var unhook func() bool
+	var gone chan struct{}
 	if ctx.Done() != nil {
-		stop := context.AfterFunc(ctx, func() { x.cancel(wire.EndCancelled, wire.Ended(ctx)) })
-		stops = append(stops, func() { stop() })
+		unhook = context.AfterFunc(ctx, func() { x.cancel(wire.EndCancelled, wire.Ended(ctx)) })
 	}
-	if cancel := x.req.Cancel; cancel != nil {
-		gone := make(chan struct{})
-		stops = append(stops, sync.OnceFunc(func() { close(gone) }))
+	if x.req.Cancel != nil {
+		gone = make(chan struct{})
 		go func() {
 			select {
-			case <-cancel:
+			case <-x.req.Cancel:
 				x.cancel(wire.EndCancelled, wire.ErrCanceled)
 			case <-gone:
 			}
 		}()
 	}
-	if len(stops) == 0 {
-		return
-	}
-	unwatch := func() {
-		for _, f := range stops {
-			f()
-		}
-	}
 	x.c.mu.Lock()
 	over := x.told
 	if !over {
-		x.unwatch = unwatch
+		x.unhook, x.gone = unhook, gone
 	}
 	x.c.mu.Unlock()
 	if over {
-		unwatch()
+		endWatch(unhook, gone)
+	}
+}
+
+// unwatch ends the watch, if there is one. It's called when the owner is told, or before by
+// Close.
+func (x *Exchange) unwatch() {
+	x.unwatched.Do(func() { endWatch(x.unhook, x.gone) })
+}
+
+func endWatch(unhook func() bool, gone chan struct{}) {
+	if unhook != nil {
+		unhook()
+	}
+	if gone != nil {
+		close(gone)
 	}
 }
 
