@@ -27,7 +27,6 @@ func (s *script) wantRenewed() *peerConn {
 }
 
 func TestIdleLimitIsExact(t *testing.T) {
-	const ms = time.Millisecond
 	for _, tt := range []struct {
 		name   string
 		cfg    Config

@@ -7,7 +7,6 @@ import (
 )
 
 func TestIdleMargin(t *testing.T) {
-	const ms = time.Millisecond
 	for _, tt := range []struct{ timeout, margin, want time.Duration }{
 		{60 * time.Second, 0, 5 * time.Second},
 		{10 * time.Second, 0, time.Second},

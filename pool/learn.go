@@ -1,0 +1,143 @@
+package pool
+
+import "time"
+
+// A learner finds out how long a peer lets a connection idle, from the ages at which it
+// closed idle ones. A timer closes at one age again and again. A restart closes everything
+// at one moment, whatever its age; so what is closed within a moment counts as one event,
+// and several events have to agree.
+//
+// Its owner guards it. The zero learner has seen nothing.
+type learner struct {
+	events []closeEvent // the newest last; nil until there is one
+
+	idle, jitter time.Duration // what was found; idle zero: nothing
+	// disproof is an age at which a connection that is still open shows that what was seen
+	// were no timer's closes; zero: none is.
+	disproof time.Duration
+}
+
+// A closeEvent is what was closed in one moment: the ages, from least to most.
+type closeEvent struct {
+	at          time.Time // of the first
+	least, most time.Duration
+}
+
+const (
+	closeMoment = 50 * time.Millisecond // what is closed within it is one event
+	// leastIdle is below what a timer is believed: a close so soon after an answer belongs
+	// to the answer.
+	leastIdle = 50 * time.Millisecond
+
+	keptEvents   = 16
+	fewAgree     = 3 // events that agree closely are a timer's
+	manyAgree    = 5 // and the older ones, which don't agree with them, were another's
+	coarseEvents = 6 // events that agree roughly are those of a timer with coarse ticks
+
+	// learntFor is how long what was learnt is believed without another close that
+	// confirms it, at least; a long timeout is believed for learntTimes of itself.
+	learntFor   = 10 * time.Minute
+	learntTimes = 20
+)
+
+// agree tells whether the ages are as close to each other as those of one timer: ten
+// proxies closed 17 ms before to 47 ms after their time on a busy machine.
+func agree(least, most time.Duration) bool {
+	return most-least <= max(least/10, 75*time.Millisecond)
+}
+
+// agreeRoughly is agree for timers that look at their connections only now and then: some
+// close at up to 2.4 times their timeout.
+func agreeRoughly(least, most time.Duration) bool { return most <= least*13/5 }
+
+// closed notes that the peer closed a connection that had been idle for age.
+func (l *learner) closed(age time.Duration, now time.Time) {
+	l.expire(now)
+	n := len(l.events)
+	switch {
+	case n > 0 && now.Sub(l.events[n-1].at) < closeMoment:
+		e := &l.events[n-1]
+		e.least, e.most = min(e.least, age), max(e.most, age)
+	case age < leastIdle:
+		return
+	default:
+		if n == keptEvents {
+			l.events = append(l.events[:0], l.events[1:]...)
+		}
+		l.events = append(l.events, closeEvent{now, age, age})
+	}
+	l.conclude()
+}
+
+// conclude draws what can be drawn from the events.
+func (l *learner) conclude() {
+	least, most := l.span(keptEvents)
+	l.disproof = most + max(most/20, 75*time.Millisecond)
+	few, mostOfFew := l.span(fewAgree)
+	many, mostOfMany := l.span(manyAgree)
+	switch n := len(l.events); {
+	case n >= manyAgree && agree(many, mostOfMany):
+		l.found(many, mostOfMany-many)
+	case n >= fewAgree && agree(few, mostOfFew):
+		if agreeRoughly(least, most) {
+			few = least // ticks that happen to agree, or a timer that has become longer
+		}
+		l.found(few, mostOfFew-few)
+	case n >= coarseEvents && agreeRoughly(least, most):
+		l.found(least, 0)
+	}
+}
+
+// found takes what the events show, unless it's no idle time.
+func (l *learner) found(idle, jitter time.Duration) {
+	if idle >= leastIdle {
+		l.idle, l.jitter = idle, jitter
+	}
+}
+
+// span is the least and the most age of the newest n events.
+func (l *learner) span(n int) (least, most time.Duration) {
+	for i, e := range l.events[max(0, len(l.events)-n):] {
+		if i == 0 {
+			least = e.least
+		}
+		least, most = min(least, e.least), max(most, e.most)
+	}
+	return least, most
+}
+
+// survived notes that a connection was found open after it had been idle for age. It tells
+// whether that disproved what the closes seemed to show.
+func (l *learner) survived(age time.Duration) bool {
+	if l.disproof == 0 || age <= l.disproof {
+		return false
+	}
+	*l = learner{}
+	return true
+}
+
+// value is the idle timeout that was learnt, and by how much the closes differed.
+func (l *learner) value(now time.Time) (idle, jitter time.Duration, ok bool) {
+	l.expire(now)
+	return l.idle, l.jitter, l.idle > 0
+}
+
+// expire forgets what nothing has confirmed for long.
+func (l *learner) expire(now time.Time) {
+	if l.events != nil && age(now, l.seen()) > max(learntFor, learntTimes*l.idle) {
+		*l = learner{}
+	}
+}
+
+// seen is when the last close was seen.
+func (l *learner) seen() time.Time {
+	if len(l.events) == 0 {
+		return time.Time{}
+	}
+	return l.events[len(l.events)-1].at
+}
+
+// unconfirmed tells whether it's time to see another close.
+func (l *learner) unconfirmed(now time.Time) bool {
+	return l.idle > 0 && age(now, l.seen()) > min(max(30*time.Second, 10*l.idle), learntTimes/2*l.idle+learntFor/2)
+}
