@@ -21,7 +21,7 @@ type Probe struct {
 	layer   net.Conn         // the TLS connection over the socket, nil for a plain one
 	version uint16           // of layer, zero: not yet known
 	look    func(fd uintptr) // p.peek, bound once
-	peekAll func(fd uintptr) // p.peekRecords, bound once
+	peekAll func(fd uintptr) // p.peekMore, bound when something waits
 
 	// The result of look and peekAll.
 	n   int
@@ -45,9 +45,6 @@ func NewProbe(c net.Conn) *Probe {
 func (p *Probe) bind(c net.Conn) {
 	p.rc, p.layer = socketOf(c)
 	p.look = p.peek
-	if p.layer != nil {
-		p.peekAll = p.peekRecords
-	}
 }
 
 // Look takes one look, as Socket does. It must not run at the same time as a Read on
@@ -62,8 +59,8 @@ func (p *Probe) Look() (Verdict, error) {
 	if err := p.rc.Control(p.look); err != nil {
 		return Dead, err // closed on this side
 	}
-	if p.n > 0 && p.layer != nil {
-		return p.lookAtRecords()
+	if p.n > 0 {
+		return p.lookCloser()
 	}
 	return judge(p.n, p.err)
 }
@@ -91,25 +88,32 @@ type recordBuf [4096]byte
 
 var recordBufs = sync.Pool{New: func() any { return new(recordBuf) }}
 
-// lookAtRecords judges a TLS connection on which something waits.
-func (p *Probe) lookAtRecords() (Verdict, error) {
+// lookCloser judges a connection on which something waits.
+func (p *Probe) lookCloser() (Verdict, error) {
 	p.rec = recordBufs.Get().(*recordBuf)
 	defer func() {
 		recordBufs.Put(p.rec)
 		p.rec = nil
 	}()
+	if p.peekAll == nil {
+		p.peekAll = p.peekMore
+	}
 	if err := p.rc.Control(p.peekAll); err != nil {
 		return Dead, err
 	}
-	if p.err != nil || p.n == 0 {
+	switch {
+	case p.err != nil || p.n == 0:
 		return judge(p.n, p.err)
+	case p.layer == nil:
+		return Dead, surplus(p.rec[:min(p.n, surplusHead)])
 	}
 	return judgeRecords(p.rec[:p.n], p.tlsVersion())
 }
 
-// peekRecords asks for a hang-up first: behind records that wait, a peek can't see a FIN.
-func (p *Probe) peekRecords(fd uintptr) {
-	if hungUp(fd) {
+// peekMore asks for a hang-up first if there are records: behind those that wait, a peek
+// can't see a FIN.
+func (p *Probe) peekMore(fd uintptr) {
+	if p.layer != nil && hungUp(fd) {
 		p.n, p.err = 0, nil
 		return
 	}

@@ -27,11 +27,10 @@ type TLSClient struct {
 
 	done atomic.Bool // the handshake is complete
 
-	// A byte that Look has taken out of the TLS layer, for the next Read. Not guarded:
-	// Look and Read exclude each other.
-	kept    byte
-	hasKept bool
-	one     [1]byte
+	// What Look has taken out of the TLS layer, for the next Read: kept[from:to]. Not
+	// guarded: Look and Read exclude each other.
+	kept     [surplusHead]byte
+	from, to uint8
 }
 
 // NewTLSClient returns a TLS client connection over raw. cfg is used as tls.Client uses
@@ -66,8 +65,8 @@ type tlsOver struct {
 func (t tlsOver) NetConn() net.Conn { return t.raw }
 
 // Look takes one look through the TLS layer. A close_notify or a FIN is Dead with
-// io.EOF (io.ErrUnexpectedEOF within a record), data is Dead with ErrSurplus and will be
-// returned by the next Read, a failure of the layer is Dead with its error. A record of
+// io.EOF (io.ErrUnexpectedEOF within a record; CauseOf tells the two apart), data is Dead
+// with ErrSurplus and will be returned by the next Read, a failure of the layer is Dead with its error. A record of
 // which only a part has come is Dead with ErrSurplus as well: it may be the start of
 // data, and the safe guess costs no more than a new connection. Before the handshake
 // Look returns Unknown.
@@ -77,8 +76,8 @@ func (c *TLSClient) Look() (Verdict, error) {
 	if !c.handshaked() {
 		return Unknown, nil
 	}
-	if c.hasKept {
-		return Dead, ErrSurplus
+	if c.hasKept() {
+		return Dead, surplus(c.kept[:c.to])
 	}
 	if c.quiet == nil {
 		return c.probe.Look()
@@ -88,11 +87,11 @@ func (c *TLSClient) Look() (Verdict, error) {
 	} else if idle && !c.quiet.stuck.Load() {
 		return Alive, nil
 	}
-	n, err := c.quiet.look(c.conn, c.one[:])
+	n, err := c.quiet.look(c.conn, c.kept[:])
 	switch {
 	case n > 0:
-		c.kept, c.hasKept = c.one[0], true
-		return Dead, ErrSurplus
+		c.from, c.to = 0, uint8(n)
+		return Dead, surplus(c.kept[:n])
 	case err == errWouldBlock && c.quiet.stuck.Load():
 		return Dead, errStuck
 	case err == errWouldBlock && c.quiet.midRecord():
@@ -102,8 +101,11 @@ func (c *TLSClient) Look() (Verdict, error) {
 	case err == nil:
 		return Unknown, nil // no Read of a byte returns 0, nil
 	}
-	return Dead, err
+	return Dead, endOf(c, err)
 }
+
+// hasKept reports whether Look has taken something that Read hasn't returned yet.
+func (c *TLSClient) hasKept() bool { return c.from < c.to }
 
 // handshaked reports whether the handshake is complete, without starting it.
 func (c *TLSClient) handshaked() bool {
@@ -115,9 +117,10 @@ func (c *TLSClient) handshaked() bool {
 
 // Read reads decrypted data, as tls.Conn's does.
 func (c *TLSClient) Read(p []byte) (int, error) {
-	if c.hasKept && len(p) > 0 {
-		p[0], c.hasKept = c.kept, false
-		return 1, nil
+	if c.hasKept() && len(p) > 0 {
+		n := copy(p, c.kept[c.from:c.to])
+		c.from += uint8(n)
+		return n, nil
 	}
 	return c.conn.Read(p)
 }
@@ -146,8 +149,8 @@ func (c *TLSClient) Handshake() error { return c.HandshakeContext(context.Backgr
 // ConnectionState returns what the handshake agreed on.
 func (c *TLSClient) ConnectionState() tls.ConnectionState { return c.conn.ConnectionState() }
 
-// TLS returns the TLS connection itself. After a Look that found data, the first byte of
-// the data is with the TLSClient and not there.
+// TLS returns the TLS connection itself. After a Look that found data, the first bytes
+// of the data are with the TLSClient and not there.
 func (c *TLSClient) TLS() *tls.Conn { return c.conn }
 
 // NetConn returns the connection below TLS, as it was given to NewTLSClient.
@@ -169,14 +172,14 @@ func (c *TLSClient) Close() error {
 // idle, readNow, writeNow and midRecord make c a source for TLS inside of it.
 
 func (c *TLSClient) idle() (bool, error) {
-	if c.hasKept {
+	if c.hasKept() {
 		return false, nil
 	}
 	return c.quiet.idle()
 }
 
 func (c *TLSClient) readNow(p []byte) (int, error) {
-	if c.hasKept {
+	if c.hasKept() {
 		return c.Read(p)
 	}
 	return c.quiet.look(c.conn, p)

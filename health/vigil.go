@@ -11,9 +11,9 @@ import (
 )
 
 // A Vigil is a connection that can't be looked at, made one that can: while it is idle a
-// Read of one byte waits on it, in a goroutine. What that Read gets while nobody has asked
-// for anything is the end of the connection or surplus; what it gets later is the first
-// byte of an answer, and the next Read returns it. It is for connections of which a Probe
+// Read of a few bytes waits on it, in a goroutine. What that Read gets while nobody has asked
+// for anything is the end of the connection or surplus; what it gets later is the beginning
+// of an answer, and the next Read returns it. It is for connections of which a Probe
 // can't tell (see Probe.Sees): wrappers of dial hooks, TLS layers that NewTLSClient didn't
 // make, and platforms without a way to look.
 //
@@ -28,9 +28,10 @@ type Vigil struct {
 }
 
 type vigilRead struct {
-	done chan struct{} // closed when n, b and err are there
-	n    int
-	b    [1]byte
+	done chan struct{} // closed when the rest is there
+	b    [surplusHead]byte
+	n    int // bytes of b that were read
+	from int // bytes of them that were returned
 	err  error
 }
 
@@ -58,7 +59,7 @@ func (v *Vigil) Begin() {
 		idle := v.idle.Load() // before the bytes are somebody's, who may be through with them at once
 		close(r.done)
 		if idle {
-			v.ended(r.verdict())
+			v.ended(v.verdict(r))
 		}
 	}()
 }
@@ -90,7 +91,7 @@ func (v *Vigil) Ended() (error, bool) {
 	r := v.pending
 	select {
 	case <-r.done:
-		return r.verdict(), true
+		return v.verdict(r), true
 	default:
 		return nil, false
 	}
@@ -109,7 +110,7 @@ func (v *Vigil) Look() (Verdict, error) {
 	for turn := range vigilTurns {
 		select {
 		case <-v.pending.done:
-			return Dead, v.pending.verdict()
+			return Dead, v.verdict(v.pending)
 		default:
 		}
 		verdict, err := v.probe.Look()
@@ -136,11 +137,13 @@ const (
 	vigilTurn  = 100 * time.Microsecond
 )
 
-func (r *vigilRead) verdict() error {
-	if r.n > 0 {
-		return ErrSurplus
+// verdict is what Look says of r, which is done: of the bytes that nobody has read, or of
+// the end.
+func (v *Vigil) verdict(r *vigilRead) error {
+	if r.from < r.n {
+		return surplus(r.b[r.from:r.n])
 	}
-	return r.err
+	return endOf(v.Conn, r.err)
 }
 
 // Read reads on from what the waiting Read got.
@@ -150,9 +153,12 @@ func (v *Vigil) Read(p []byte) (int, error) {
 		return v.Conn.Read(p)
 	}
 	<-r.done // a Close of the connection ends it
+	n := copy(p, r.b[r.from:r.n])
+	if r.from += n; r.from < r.n {
+		return n, nil
+	}
 	v.pending = nil
-	p[0] = r.b[0]
-	return r.n, r.err
+	return n, r.err
 }
 
 // Reads returns the connection that v reads from.
