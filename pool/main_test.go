@@ -1,9 +1,18 @@
 package pool
 
 import (
+	"os"
 	"testing"
+
+	"example.com/connwise/internal/peer"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The tests of what idle connections cost have their server in a process of its own.
+func TestMain(m *testing.M) {
+	if peer.IsChild() {
+		os.Exit(peer.ChildMain(os.Stdin, os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
