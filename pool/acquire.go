@@ -68,8 +68,12 @@ func (h *host) admit(g grant) (grant, error) {
 	if err == nil {
 		return g, nil
 	}
+	if g.wasIdle {
+		h.noteIdleClose(g.c, err)
+	}
 	h.dropStale(g.c, reason)
 	if g.wasIdle || g.reused {
+		h.suspect(g.idle, false)
 		return grant{}, nil
 	}
 	// Straight from its dial: another dial may meet the same, so retry decides.

@@ -193,6 +193,9 @@ func (c *call) exchange() (*http.Response, *Error) {
 	x := &h1.Exchange{}
 	c.x = x
 	conn.uses++
+	if conn.uses == 1 {
+		conn.idleSince = time.Now()
+	}
 	returned := false
 	defer func() {
 		if !returned && !c.over.Load() { // a trace hook or the caller's body has panicked
@@ -273,6 +276,7 @@ func (c *call) wire() wire.Request {
 
 // received finishes the answer for the caller.
 func (c *call) received(resp *http.Response) *http.Response {
+	c.h.noteSurvival(c.g.idle)
 	resp.Request = c.req
 	resp.TLS = c.g.c.link.TLS
 	if resp.Body == io.ReadCloser(c.x) {
@@ -290,7 +294,7 @@ func (h *host) noteAnnounced(c *conn, field string) {
 	}
 	c.announced = d
 	h.mu.Lock()
-	h.shown = d
+	h.known.shown = d
 	h.mu.Unlock()
 }
 
@@ -300,10 +304,14 @@ func (c *call) ExchangeDone(reusable bool, why wire.End) {
 	c.over.Store(true)
 	conn, kept := c.g.c, false
 	if reusable {
+		began := conn.idleSince
 		if at := conn.h1.LastRead(); !at.IsZero() {
 			conn.idleSince = at
 		} else {
 			conn.idleSince = time.Now()
+		}
+		if conn.uses == 1 {
+			c.h.noteExchange(conn.idleSince.Sub(began))
 		}
 		if field := c.x.Facts().KeepAlive; field != "" {
 			c.h.noteAnnounced(conn, field)

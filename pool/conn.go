@@ -41,7 +41,7 @@ type conn struct {
 	// Owned by whoever holds the connection, and handed over under h.mu; with HTTP/2, which
 	// many can hold, guarded by it.
 	uses      int           // requests begun on it
-	idleSince time.Time     // when its last answer's last byte was read
+	idleSince time.Time     // when its last answer's last byte was read, or its first request began
 	announced time.Duration // the server's Keep-Alive: timeout, zero if unknown
 
 	// Guarded by h.mu.
@@ -64,6 +64,7 @@ const (
 	connIdle
 	connSettling // idle, but not yet to be used: see settle.go
 	connInUse
+	connWitness // idle, and not to be used any more: see witness.go
 	connGone
 )
 
@@ -101,16 +102,19 @@ func (c *conn) openHTTP1(nc net.Conn) {
 // comes back.
 func (c *conn) onPeerClose() {
 	c.peerClosed.Store(true)
+	if c.h2 != nil {
+		return // its read loop is about to find that too, and what has come before
+	}
 	if c.h.route.Connect != nil || c.h.route.ConnectTLS != nil {
-		go c.h.dropIdle(c, ReasonPeerClosed) // a hook's connection may take its time to close
+		go c.h.dropClosed(c, nil) // a hook's connection may take its time to close
 	} else {
-		c.h.dropIdle(c, ReasonPeerClosed)
+		c.h.dropClosed(c, nil)
 	}
 }
 
 // onVigilEnd runs on a goroutine of the vigil's, which found the end or surplus while the
 // connection was idle.
-func (c *conn) onVigilEnd(err error) { c.h.dropIdle(c, reasonOfLook(err)) }
+func (c *conn) onVigilEnd(err error) { c.h.dropClosed(c, err) }
 
 // rest says that nothing is asked of the connection from now on.
 func (c *conn) rest() {
@@ -140,7 +144,7 @@ func (c *conn) kill(err error) {
 
 // idleLimit is the limit in force; zero: none.
 func (c *conn) idleLimit() time.Duration {
-	limit, _ := idleLimit(c.h.cfg, c.announced, c.h.t.set.idleConnTimeout)
+	limit, _ := c.h.idleLimit(c.announced, c.uses > 0)
 	return limit
 }
 
@@ -158,10 +162,15 @@ func (c *conn) candidate(now time.Time) candidate {
 	}
 }
 
-// expires is when the connection has to leave the pool if it stays idle; zero: never.
+// expires is when the connection has to leave the pool if it stays idle; zero: never. It is
+// called under host.mu.
 func (c *conn) expires() time.Time {
 	var at time.Time
-	if limit := c.idleLimit(); limit > 0 {
+	limit := c.idleLimit()
+	if c.state == connWitness {
+		limit = c.h.known.used.disproof
+	}
+	if limit > 0 {
 		at = c.idleSince.Add(limit)
 	}
 	if c.maxAge > 0 {

@@ -17,6 +17,9 @@ func (h *host) canDialLocked() bool {
 // far as the limit allows. A dial belongs to nobody: its connection goes to the oldest
 // waiter, or becomes idle.
 func (h *host) dialMissingLocked() {
+	if h.queue.len() > 0 && !h.canDialLocked() {
+		h.makeRoomLocked()
+	}
 	for h.queue.len() > 0 && h.canDialLocked() && h.queue.len() > h.expectedLocked() && !h.t.closed() {
 		if h.pausesLocked(time.Now()) {
 			return
@@ -84,6 +87,7 @@ func (h *host) dialled(c *conn) {
 	h.dialing--
 	h.tot.Opened++
 	h.noteProtocolLocked(c)
+	h.noteDialedLocked(c.link, time.Now())
 	c.cutDial = nil // it holds the request's context, which must not live as long as the connection
 	unused := h.queue.len() == 0
 	if unused {

@@ -77,6 +77,9 @@ func (c *call) lost(err error) *Error {
 		reason = ReasonPeerAborted
 	}
 	c.h.retire(c.g.c, reason)
+	if c.g.wasIdle && !f.Answered && f.Sent > 0 {
+		c.h.suspect(c.g.idle, e.Timeout())
+	}
 	return e
 }
 

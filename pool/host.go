@@ -21,6 +21,8 @@ type host struct {
 
 	sent, reused atomic.Uint64 // Totals' counters that each request touches
 
+	times atomic.Pointer[hostTimeouts] // what known says about idle timeouts
+
 	// speaks says which protocols may be spoken with it. Never changes.
 	speaks protocols
 
@@ -35,10 +37,11 @@ type host struct {
 	dialing int
 	epoch   uint64 // raised by CloseIdleConnections and Drain: what is older isn't reused
 	tot     Totals
-	shown   time.Duration          // the last announced idle timeout, for Stats
 	usedAt  time.Time              // the last checkout or checkin, for forgetting
 	gone    bool                   // forgotten: look it up again
 	reaping map[time.Duration]bool // the graces after which cutOrphans is to come
+
+	known knowledge
 
 	// Of HTTP/2.
 	proto         protocol  // what the last dial found
@@ -56,8 +59,15 @@ type host struct {
 // openLocked counts the connections that are not being dialled any more.
 func (h *host) openLocked() int { return len(h.conns) - h.dialing }
 
-// idleLocked counts those that carry no request, settling ones included.
-func (h *host) idleLocked() int { return len(h.idle) + len(h.settling) }
+// idleLocked counts those that carry no request, with those that settle
+// and the witness.
+func (h *host) idleLocked() int {
+	n := len(h.idle) + len(h.settling)
+	if h.known.witness != nil {
+		n++
+	}
+	return n
+}
 
 func (h *host) inUseLocked() int { return h.openLocked() - h.idleLocked() }
 
@@ -73,8 +83,7 @@ func (h *host) pickLocked(http1 bool) (c *conn, wasIdle bool) {
 	}
 	for i := len(h.idle) - 1; i >= 0; i-- {
 		if c := h.idle[i]; c.takesLocked() && !(http1 && c.h2 != nil) {
-			h.idle = slices.Delete(h.idle, i, i+1)
-			h.t.idle.Add(-1)
+			h.removeIdleAtLocked(i)
 			return c, true
 		}
 	}
@@ -133,13 +142,8 @@ func (h *host) offer(c *conn, now time.Time) {
 		return
 	}
 	c.state = connIdle
-	h.idle = append(h.idle, c)
-	h.t.idle.Add(1)
-	var surplus *conn
-	if limit := h.cfg.MaxIdlePerHost; limit > 0 && len(h.idle) > limit {
-		surplus = h.idle[0]
-		h.removeIdleLocked(surplus)
-	}
+	h.pushIdleLocked(c)
+	surplus := h.surplusLocked()
 	due := c.expires()
 	var end error
 	ended := false
@@ -148,13 +152,39 @@ func (h *host) offer(c *conn, now time.Time) {
 	}
 	h.mu.Unlock()
 	if ended {
-		h.dropIdle(c, reasonOfLook(end))
+		h.dropClosed(c, end)
 	}
 	if surplus != nil {
 		h.retire(surplus, ReasonIdleCap)
 	}
 	h.t.keepIdleBound()
 	h.t.sweepBy(due)
+}
+
+// pushIdleLocked puts c into the idle stack, which is in the order of idleSince: the youngest
+// is the one to be used next. Its last byte may have been read long ago, and it is given back
+// only now.
+func (h *host) pushIdleLocked(c *conn) {
+	i := len(h.idle)
+	for i > 0 && h.idle[i-1].idleSince.After(c.idleSince) {
+		i--
+	}
+	h.idle = slices.Insert(h.idle, i, c)
+	h.t.idle.Add(1)
+}
+
+// surplusLocked takes an idle connection for the caller to retire, if there are more than
+// MaxIdlePerHost.
+func (h *host) surplusLocked() *conn {
+	if limit := h.cfg.MaxIdlePerHost; limit == 0 || h.idleLocked()-len(h.settling) <= limit {
+		return nil
+	}
+	if c := h.dropWitnessLocked(); c != nil {
+		return c
+	}
+	c := h.idle[0]
+	h.removeIdleAtLocked(0)
+	return c
 }
 
 // retire closes a connection that the caller holds, and then gives its slot to a
@@ -184,11 +214,39 @@ func (h *host) dropIdle(c *conn, reason CloseReason) {
 	}
 }
 
+// dropClosed retires c, which the peer has closed, if it is idle, and notes its age and how
+// it was closed. err says that; nil: a look is to tell.
+func (h *host) dropClosed(c *conn, err error) {
+	now := time.Now()
+	h.mu.Lock()
+	idle := h.takeIdleLocked(c)
+	h.mu.Unlock()
+	if !idle {
+		return
+	}
+	if err == nil {
+		_, err = c.look()
+	}
+	reason := ReasonPeerClosed
+	if err != nil {
+		reason = reasonOfLook(err)
+	}
+	how := c.idleCloseOf(err)
+	h.mu.Lock()
+	h.noteIdleCloseLocked(c, how, now)
+	h.leaveLocked(c, reason)
+	h.mu.Unlock()
+	h.retire(c, reason)
+}
+
 // takeIdleLocked takes c for the caller, who is to retire it, if it is idle.
 func (h *host) takeIdleLocked(c *conn) bool {
-	if c.state == connIdle {
+	switch c.state {
+	case connIdle:
 		h.removeIdleLocked(c)
 		return true
+	case connWitness:
+		return h.dropWitnessLocked() != nil
 	}
 	return h.unsettleLocked(c)
 }
@@ -203,8 +261,9 @@ func (h *host) dropIdleIf(drop func(*conn) (CloseReason, bool)) (next time.Time)
 	var dead []dropped
 	take := func(c *conn) bool {
 		reason, yes := drop(c)
-		if yes {
-			if c.state == connIdle {
+		witness := yes && reason == ReasonIdleLimit && c.state == connIdle && h.keepWitnessLocked(c, time.Now())
+		if yes && !witness {
+			if c.state != connSettling {
 				h.t.idle.Add(-1)
 			}
 			c.state = connInUse
@@ -216,6 +275,9 @@ func (h *host) dropIdleIf(drop func(*conn) (CloseReason, bool)) (next time.Time)
 		return yes
 	}
 	h.mu.Lock()
+	if w := h.known.witness; w != nil && take(w) {
+		h.known.witness = nil
+	}
 	h.idle = slices.DeleteFunc(h.idle, take)
 	h.settling = slices.DeleteFunc(h.settling, take)
 	h.mu.Unlock()
@@ -230,12 +292,16 @@ func (h *host) removeIdleLocked(c *conn) {
 	// From the end: what is looked for is mostly young.
 	for i := len(h.idle) - 1; i >= 0; i-- {
 		if h.idle[i] == c {
-			h.idle = slices.Delete(h.idle, i, i+1)
-			h.t.idle.Add(-1)
-			c.state = connInUse
+			h.removeIdleAtLocked(i)
 			return
 		}
 	}
+}
+
+func (h *host) removeIdleAtLocked(i int) {
+	h.idle[i].state = connInUse
+	h.idle = slices.Delete(h.idle, i, i+1)
+	h.t.idle.Add(-1)
 }
 
 // forgetConnLocked takes an opened connection, which is closed and not idle any more,

@@ -103,6 +103,7 @@ func (t *Transport) addHost(raw rawKey, proxy *url.URL) *host {
 			}
 		}
 		h.route.ProxyTLS = t.set.tls
+		h.refreshLocked(time.Now())
 		t.hosts[key] = h
 		t.nhosts.Add(1)
 	}

@@ -56,8 +56,8 @@ func TestLearnsATimer(t *testing.T) {
 func TestCoarseTicksTeachTheLeast(t *testing.T) {
 	w := newWatched().timer(1100*ms, 2000*ms, 1400*ms, 2400*ms, 1800*ms)
 	w.want(t, 0)
-	w.timer(1250 * ms).want(t, 1100*ms)
-	w.timer(1030 * ms).want(t, 1030*ms)
+	w.timer(1250*ms).want(t, 1100*ms)
+	w.timer(1030*ms).want(t, 1030*ms)
 }
 
 func TestRestartsTeachNothing(t *testing.T) {

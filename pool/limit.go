@@ -2,14 +2,26 @@ package pool
 
 import "time"
 
-// idleMargin is how long before the idle timeout t reuse ends: margin if given, else a
-// tenth of t, at least 25 ms (ten proxies closed up to 17 ms early) and at most 5 s.
-// It never takes more than half of t, so that small values still allow reuse.
-func idleMargin(t, margin time.Duration) time.Duration {
-	if margin == 0 {
-		margin = min(max(t/10, 25*time.Millisecond), 5*time.Second)
-	}
-	return min(margin, t/2)
+const (
+	earlyClose = 25 * time.Millisecond // peers closed up to 17 ms before their time
+	mostMargin = 5 * time.Second       // of what follows from the timeout alone
+)
+
+// A path is what is known of the way to the peer: how long a request needs to get there has
+// to be in the margin, as the peer's timer runs until then.
+type path struct {
+	connect  time.Duration // the shortest TCP connect: a round trip, if nothing on the way answers for the peer
+	exchange time.Duration // the shortest exchange or TLS handshake: a round trip and the peer's own time
+}
+
+// idleMargin is how long before the idle timeout t reuse ends: a tenth of t within bounds,
+// more if the way or the peer's jitter takes more. What the peer took for itself may
+// be most of an exchange, so that counts up to 15 % only. It never takes more than
+// half of t, so that small values still allow reuse.
+func idleMargin(t time.Duration, p path, jitter time.Duration) time.Duration {
+	m := min(max(t/10, earlyClose), mostMargin)
+	m = max(m, min(earlyClose+p.exchange+jitter, t*3/20), earlyClose+p.connect)
+	return min(m, t/2)
 }
 
 // A limitSource says where an idle limit came from.
@@ -19,34 +31,50 @@ const (
 	limitNone limitSource = iota
 	limitConfigured
 	limitAnnounced
+	limitLearnt
 	limitTransport
 )
 
 func (s limitSource) String() string {
-	return [...]string{"none", "configured", "announced", "transport"}[s]
+	return [...]string{"none", "configured", "announced", "learnt", "transport"}[s]
 }
 
-// idleLimit is the smallest of the limits that are known (zero: unknown): what was
-// configured for the proxy, what the server announced, and Base.IdleConnTimeout. Each
-// of the first two is cut by its margin. Zero means that there is no limit.
-func idleLimit(hc HostConfig, announced, transport time.Duration) (limit time.Duration, from limitSource) {
+// timeouts are the idle timeouts that are known for a connection, zero for unknown.
+type timeouts struct {
+	configured time.Duration // for the proxy
+	announced  time.Duration // by the server
+	learnt     time.Duration
+	jitter     time.Duration // of what was learnt
+	transport  time.Duration // Base.IdleConnTimeout, which is a limit already
+	margin     time.Duration // IdleMargin, zero for idleMargin's
+	path
+}
+
+// limit is the smallest of the limits that follow: each timeout is cut by its margin. Zero
+// means that there is no limit.
+func (t *timeouts) limit() (limit time.Duration, from limitSource) {
 	take := func(d time.Duration, s limitSource) {
 		if d > 0 && (limit == 0 || d < limit) {
 			limit, from = d, s
 		}
 	}
-	if t := hc.ProxyIdleTimeout; t > 0 {
-		m := hc.IdleMargin
-		if m == 0 {
-			m = idleMargin(t, 0)
-		}
-		take(t-m, limitConfigured)
-	}
-	if announced > 0 {
-		take(announced-idleMargin(announced, hc.IdleMargin), limitAnnounced)
-	}
-	take(transport, limitTransport)
+	take(t.configured-t.marginOf(t.configured, 0), limitConfigured)
+	take(t.announced-t.marginOf(t.announced, 0), limitAnnounced)
+	take(t.learnt-t.marginOf(t.learnt, t.jitter), limitLearnt)
+	take(t.transport, limitTransport)
 	return limit, from
+}
+
+// marginOf is the margin for the timeout d. The one that was configured leaves something of
+// the configured timeout, as New has checked, and is cut for smaller ones.
+func (t *timeouts) marginOf(d, jitter time.Duration) time.Duration {
+	switch {
+	case t.margin == 0:
+		return idleMargin(d, t.path, jitter)
+	case d >= t.configured && t.configured > 0:
+		return t.margin
+	}
+	return min(t.margin, d/2)
 }
 
 // age is how long ago t was, by the monotonic clock or by the wall clock, whichever

@@ -7,18 +7,29 @@ import (
 )
 
 func TestIdleMargin(t *testing.T) {
-	for _, tt := range []struct{ timeout, margin, want time.Duration }{
-		{60 * time.Second, 0, 5 * time.Second},
-		{10 * time.Second, 0, time.Second},
-		{time.Second, 0, 100 * ms},
-		{300 * ms, 0, 30 * ms},
-		{100 * ms, 0, 25 * ms},
-		{20 * ms, 0, 10 * ms}, // never more than half
-		{time.Second, 200 * ms, 200 * ms},
-		{time.Second, 900 * ms, 500 * ms},
+	const s = time.Second
+	for _, tt := range []struct {
+		name    string
+		timeout time.Duration
+		path    path
+		jitter  time.Duration
+		want    time.Duration
+	}{
+		{"a long timeout", 60 * s, path{}, 0, 5 * s},
+		{"a tenth", 10 * s, path{}, 0, s},
+		{"a tenth of a second", s, path{}, 0, 100 * ms},
+		{"a tenth of little", 300 * ms, path{}, 0, 30 * ms},
+		{"at least what peers close early", 100 * ms, path{}, 0, 25 * ms},
+		{"never more than half", 20 * ms, path{}, 0, 10 * ms},
+		{"covers a short way", s, path{10 * ms, 12 * ms}, 0, 100 * ms},
+		{"covers a long way", s, path{300 * ms, 310 * ms}, 0, 325 * ms},
+		{"a very long way leaves half", s, path{600 * ms, 610 * ms}, 0, 500 * ms},
+		{"a slow handler is no long way", s, path{ms, 800 * ms}, 0, 150 * ms},
+		{"a way behind something that connects for it", s, path{0, 95 * ms}, 0, 120 * ms},
+		{"jitter", s, path{0, 20 * ms}, 80 * ms, 125 * ms},
 	} {
-		if got := idleMargin(tt.timeout, tt.margin); got != tt.want {
-			t.Errorf("idleMargin(%v, %v) = %v, want %v", tt.timeout, tt.margin, got, tt.want)
+		if got := idleMargin(tt.timeout, tt.path, tt.jitter); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }
@@ -26,23 +37,24 @@ func TestIdleMargin(t *testing.T) {
 func TestIdleLimitIsTheSmallestKnown(t *testing.T) {
 	const s = time.Second
 	for _, tt := range []struct {
-		name                 string
-		hc                   HostConfig
-		announced, transport time.Duration
-		want                 time.Duration
-		from                 limitSource
+		name string
+		t    timeouts
+		want time.Duration
+		from limitSource
 	}{
-		{"nothing known", HostConfig{}, 0, 0, 0, limitNone},
-		{"transport's own", HostConfig{}, 0, 90 * s, 90 * s, limitTransport},
-		{"configured", HostConfig{ProxyIdleTimeout: 60 * s}, 0, 90 * s, 55 * s, limitConfigured},
-		{"configured margin is taken as it is", HostConfig{ProxyIdleTimeout: 60 * s, IdleMargin: 50 * s}, 0, 0, 10 * s, limitConfigured},
-		{"announced is smaller", HostConfig{ProxyIdleTimeout: 60 * s}, 2 * s, 90 * s, 1800 * time.Millisecond, limitAnnounced},
-		{"announced is larger", HostConfig{ProxyIdleTimeout: 10 * s}, 60 * s, 0, 9 * s, limitConfigured},
-		{"announced with a margin too large for it", HostConfig{IdleMargin: 5 * s}, 2 * s, 0, s, limitAnnounced},
-		{"transport's own is smallest", HostConfig{ProxyIdleTimeout: 60 * s}, 5 * s, s, s, limitTransport},
+		{"nothing known", timeouts{}, 0, limitNone},
+		{"transport's own", timeouts{transport: 90 * s}, 90 * s, limitTransport},
+		{"configured", timeouts{configured: 60 * s, transport: 90 * s}, 55 * s, limitConfigured},
+		{"configured margin is taken as it is", timeouts{configured: 60 * s, margin: 50 * s}, 10 * s, limitConfigured},
+		{"announced is smaller", timeouts{configured: 60 * s, announced: 2 * s, transport: 90 * s}, 1800 * ms, limitAnnounced},
+		{"announced is larger", timeouts{configured: 10 * s, announced: 60 * s}, 9 * s, limitConfigured},
+		{"announced with a margin too large for it", timeouts{announced: 2 * s, margin: 5 * s}, s, limitAnnounced},
+		{"transport's own is smallest", timeouts{configured: 60 * s, announced: 5 * s, transport: s}, s, limitTransport},
+		{"learnt", timeouts{learnt: 3 * s, transport: 90 * s}, 2700 * ms, limitLearnt},
+		{"learnt is smaller", timeouts{configured: 10 * s, learnt: 3 * s, jitter: 200 * ms, path: path{exchange: 100 * ms}}, 2675 * ms, limitLearnt},
+		{"learnt with a margin", timeouts{learnt: 3 * s, margin: s}, 2 * s, limitLearnt},
 	} {
-		got, from := idleLimit(tt.hc, tt.announced, tt.transport)
-		if got != tt.want || from != tt.from {
+		if got, from := tt.t.limit(); got != tt.want || from != tt.from {
 			t.Errorf("%s: %v from %v, want %v from %v", tt.name, got, from, tt.want, tt.from)
 		}
 	}

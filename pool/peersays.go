@@ -50,6 +50,9 @@ func (c *conn) GoingAway(g h2.GoAway) {
 	}
 	h.leaveLocked(c, reason)
 	idle := h.takeIdleLocked(c)
+	if idle && reason == ReasonGoAway {
+		h.noteIdleCloseLocked(c, idleGoAway, time.Now())
+	}
 	if idle && g.Failing {
 		c.orphan, c.wasIdle, idle = true, true, false
 	}
@@ -81,7 +84,7 @@ func (c *conn) Suspect(yes bool) {
 // ConnClosed is told that the connection is over.
 func (c *conn) ConnClosed(err error) {
 	c.peerClosed.Store(true) // it's nothing that could be used, whoever closed it
-	h := c.h
+	h, how := c.h, c.idleCloseOf(err)
 	h.mu.Lock()
 	reason, own := c.endReason(err), c.givenUpLocked()
 	if c.failing && c.leaving == ReasonError {
@@ -89,7 +92,11 @@ func (c *conn) ConnClosed(err error) {
 	}
 	h.leaveLocked(c, reason)
 	reason, c.ended = c.leaving, true
-	idle := h.takeIdleLocked(c) || c.orphan // else who lets go last retires it
+	idle := h.takeIdleLocked(c)
+	if (idle || c.wasIdle && c.orphan) && reason == ReasonPeerClosed {
+		h.noteIdleCloseLocked(c, how, time.Now())
+	}
+	idle = idle || c.orphan // else who lets go last retires it
 	if !c.told && !own && c.state != connGone {
 		// It was never a connection that works. Whoever waited for its dial has waited for
 		// this, and would wait again with the next one.

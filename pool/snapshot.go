@@ -43,7 +43,10 @@ func (h *host) statsLocked() (hs HostStats, shared []*conn) {
 		}
 	}
 	tot := h.totalsLocked()
-	limit, from := idleLimit(h.cfg, h.shown, h.t.set.idleConnTimeout)
+	h.refreshLocked(time.Now())
+	times := h.times.Load()
+	limit, from := h.idleLimit(h.known.shown, true)
+	unused, fromUnused := h.idleLimit(0, false)
 	return HostStats{
 		Host:            h.key.addr,
 		Scheme:          h.key.scheme,
@@ -56,7 +59,13 @@ func (h *host) statsLocked() (hs HostStats, shared []*conn) {
 		Waiting:         h.queue.len(),
 		IdleLimit:       limit,
 		IdleLimitSource: from.String(),
-		Totals:          tot,
+
+		UnusedLimit:       unused,
+		UnusedLimitSource: fromUnused.String(),
+		LearntIdle:        times.learnt,
+		LearntUnused:      times.learntUnused,
+		RTT:               times.connect,
+		Totals:            tot,
 	}, shared
 }
 

@@ -13,6 +13,7 @@ const (
 	ReasonPeerClosed   CloseReason = "peer closed idle"     // FIN, RST or close_notify while idle
 	ReasonPeerAborted  CloseReason = "peer closed in use"   // FIN or RST while a request or its answer was under way
 	ReasonUnsolicited  CloseReason = "unsolicited data"     // bytes nobody asked for, while idle or behind an answer
+	ReasonSuspect      CloseReason = "suspect"              // another one, idle no longer, has got no answer
 	ReasonIdleLimit    CloseReason = "idle limit"           // idle for as long as the limit in force allows
 	ReasonMaxAge       CloseReason = "max age"              // Config.MaxConnAge
 	ReasonIdleCap      CloseReason = "idle cap"             // more idle connections than MaxIdlePerHost or MaxIdleConns
@@ -47,6 +48,10 @@ type Totals struct {
 	WaitTimeouts uint64 `json:"wait_timeouts"` // requests that ended with ErrWaitTimeout or ErrTooManyWaiters
 	// WaitTime is the sum of the time that requests waited, in nanoseconds.
 	WaitTime time.Duration `json:"wait_time_ns"`
+	// IdleCloses counts how peers closed idle connections: "fin", "reset", "close_notify"
+	// (TLS), "408" (an answer with that status), "surplus" (other bytes), "goaway"
+	// (HTTP/2), "unknown".
+	IdleCloses map[string]uint64 `json:"idle_closes"`
 	// ClosedBy splits Closed by reason.
 	ClosedBy map[CloseReason]uint64 `json:"closed_by"`
 }
@@ -73,6 +78,12 @@ func (t *Totals) add(o *Totals) {
 	for r, n := range o.ClosedBy {
 		t.ClosedBy[r] += n
 	}
+	if t.IdleCloses == nil {
+		t.IdleCloses = make(map[string]uint64, len(o.IdleCloses))
+	}
+	for how, n := range o.IdleCloses {
+		t.IdleCloses[how] += n
+	}
 }
 
 func (t *Totals) clone() Totals {
@@ -80,6 +91,10 @@ func (t *Totals) clone() Totals {
 	c.ClosedBy = maps.Clone(t.ClosedBy)
 	if c.ClosedBy == nil {
 		c.ClosedBy = map[CloseReason]uint64{}
+	}
+	c.IdleCloses = maps.Clone(t.IdleCloses)
+	if c.IdleCloses == nil {
+		c.IdleCloses = map[string]uint64{}
 	}
 	return c
 }
@@ -105,10 +120,23 @@ type HostStats struct {
 	Waiting int `json:"waiting"`
 
 	// IdleLimit is the idle limit in force (nanoseconds in JSON), zero for none, and
-	// IdleLimitSource says where it came from: "configured", "announced",
+	// IdleLimitSource says where it came from: "configured", "announced", "learnt",
 	// "transport" (Base.IdleConnTimeout) or "none".
 	IdleLimit       time.Duration `json:"idle_limit_ns"`
 	IdleLimitSource string        `json:"idle_limit_source"`
+
+	// UnusedLimit and UnusedLimitSource are the same for connections that were opened and
+	// never used, of which servers think differently.
+	UnusedLimit       time.Duration `json:"unused_limit_ns"`
+	UnusedLimitSource string        `json:"unused_limit_source"`
+	// LearntIdle is after how long the peer closes an idle connection, as far as that was
+	// learnt from the connections that it closed, and LearntUnused the same of unused
+	// ones. Zero: nothing was learnt. The limit that follows is smaller by a margin.
+	LearntIdle   time.Duration `json:"learnt_idle_ns"`
+	LearntUnused time.Duration `json:"learnt_unused_ns"`
+	// RTT is the shortest TCP connect, zero before the first: a round trip to the peer, or to
+	// what answers for it.
+	RTT time.Duration `json:"rtt_ns"`
 
 	// Conns are the open HTTP/2 connections, the oldest first.
 	Conns []ConnStats `json:"conns,omitempty"`

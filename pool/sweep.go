@@ -80,7 +80,11 @@ func (s *sweeper) run() {
 	now := time.Now()
 	keep := s.t.keepHosts()
 	for _, h := range s.t.allHosts() {
+		h.forgetOld(now)
 		next := h.dropIdleIf(func(c *conn) (CloseReason, bool) {
+			if c.state == connWitness {
+				return c.judgeWitness(c.candidate(now), now)
+			}
 			reason, ok := judge(c.candidate(now))
 			return reason, !ok
 		})

@@ -63,8 +63,8 @@ func (t *Transport) keepIdleBound() {
 		var since time.Time
 		for _, h := range t.allHosts() {
 			h.mu.Lock()
-			if len(h.idle) > 0 && (oldest == nil || h.idle[0].idleSince.Before(since)) {
-				oldest, since = h.idle[0], h.idle[0].idleSince
+			if c := h.oldestIdleLocked(); c != nil && (oldest == nil || c.idleSince.Before(since)) {
+				oldest, since = c, c.idleSince
 			}
 			h.mu.Unlock()
 		}

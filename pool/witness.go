@@ -1,0 +1,69 @@
+package pool
+
+import "time"
+
+// What was learnt has to be seen again now and then, or it would grow old, and the first
+// requests after that would meet the peer's timer. As connections leave the pool before
+// that timer closes them, one that has reached its limit is kept open every now and then, as
+// a witness: it carries no request any more, and the age at which the peer closes it is
+// the confirmation, or the correction. If the peer doesn't, there was no such timer.
+
+// keepWitnessLocked makes c, which is idle and has reached its limit, the host's witness if
+// one is wanted.
+func (h *host) keepWitnessLocked(c *conn, now time.Time) bool {
+	k := &h.known
+	_, from := h.idleLimit(c.announced, c.uses > 0)
+	switch {
+	case from != limitLearnt || c.uses == 0 || !k.used.unconfirmed(now):
+		return false
+	case k.witness != nil || h.queue.len() > 0 || h.t.closing() || c.epoch != h.epoch:
+		return false
+	case h.cfg.MaxIdlePerHost > 0 && len(h.idle) > h.cfg.MaxIdlePerHost:
+		return false
+	}
+	k.witness = c
+	c.state = connWitness
+	return true
+}
+
+// judgeWitness says whether c has been a witness for long enough. h.mu is held.
+func (c *conn) judgeWitness(cand candidate, now time.Time) (CloseReason, bool) {
+	if cand.idle >= c.h.known.used.disproof {
+		c.h.noteSurvivalLocked(cand.idle+1, now)
+		return ReasonIdleLimit, true
+	}
+	cand.limit = 0
+	reason, ok := judge(cand)
+	return reason, !ok
+}
+
+// oldestIdleLocked is the connection that has been idle longest, nil if none is.
+func (h *host) oldestIdleLocked() *conn {
+	switch {
+	case h.known.witness != nil:
+		return h.known.witness
+	case len(h.idle) > 0:
+		return h.idle[0]
+	}
+	return nil
+}
+
+// dropWitnessLocked takes the witness from the host, for the caller to retire. It is nil if
+// there is none.
+func (h *host) dropWitnessLocked() *conn {
+	c := h.known.witness
+	if c != nil {
+		h.known.witness = nil
+		h.t.idle.Add(-1)
+		c.state = connInUse
+	}
+	return c
+}
+
+// makeRoomLocked gives the witness's slot to those who wait for one.
+func (h *host) makeRoomLocked() {
+	if c := h.dropWitnessLocked(); c != nil {
+		h.leaveLocked(c, ReasonIdleLimit)
+		go h.retire(c, ReasonIdleLimit) // which dials then
+	}
+}
