@@ -36,3 +36,16 @@ func (a *Arrivals) Look() (ended, unread bool) {
 	}
 	return a.ended, a.unread
 }
+
+// Cause tells a FIN from an RST after Look has found the end. What Read returns, given to
+// CauseOfRead, tells more: that there was a close_notify, or that it was this host's kernel
+// that gave the connection up, which is CauseReset here (as is a FIN after CloseWrite). On Linux Cause takes nothing from
+// Read; elsewhere the kernel may tell of an RST only once.
+//
+// It doesn't wait and may run beside Read, Write and Look.
+func (a *Arrivals) Cause() (c Cause) {
+	if a.rc != nil {
+		a.rc.Control(func(fd uintptr) { c = endCause(fd) })
+	}
+	return c
+}

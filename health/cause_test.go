@@ -10,6 +10,7 @@ import (
 	"net"
 	"syscall"
 	"testing"
+	"testing/iotest"
 
 	"golang.org/x/sys/unix"
 )
@@ -89,7 +90,7 @@ func TestCauseOfATLSConnectionsEnd(t *testing.T) {
 				awaitEvent(t, p.raw, unix.POLLIN)
 				wantCause(t, NewProbe(p.client).Look, e.secure)
 				if e.secure == CauseRequestTimeout {
-					wantRead(t, p.client, requestTimeout)
+					wantRead(t, iotest.OneByteReader(p.client), requestTimeout)
 				}
 			})
 		}
@@ -127,7 +128,7 @@ func TestCauseThatAVigilFinds(t *testing.T) {
 					wantCause(t, v.Look, want)
 				}
 				if want == CauseRequestTimeout {
-					wantRead(t, v, requestTimeout)
+					wantRead(t, iotest.OneByteReader(v), requestTimeout)
 				}
 				if want == CauseCloseNotify || want == CauseFIN {
 					if n, err := v.Read(make([]byte, 1)); n != 0 || err != io.EOF {

@@ -16,3 +16,15 @@ func arrived(fd uintptr) (ended, unread bool) {
 		return n == 0, true
 	}
 }
+
+// endCause tells how the peer ended the connection; CauseUnknown: it didn't, or bytes hide it.
+func endCause(fd uintptr) Cause {
+	var one [1]byte
+	n, err := peek(fd, one[:])
+	switch {
+	case err != nil && (wouldBlock(err) || cannotPeek(err)), n > 0:
+		return CauseUnknown
+	}
+	_, err = judge(n, err)
+	return CauseOf(err)
+}

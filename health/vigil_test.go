@@ -75,3 +75,34 @@ func TestVigilLosesNothing(t *testing.T) {
 		}
 	})
 }
+
+// What a Read left of the bytes that came together is surplus when the connection is idle
+// again.
+func TestVigilFindsSurplusBehindAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := fakenet.Pipe()
+		defer client.Close()
+		v := NewVigil(client, func(error) { t.Error("called while in use") })
+		v.Begin()
+		if verdict, err := v.Look(); verdict != Alive {
+			t.Fatal(verdict, err)
+		}
+		server.Write([]byte("answerHTTP/1.1 408 Too late"))
+		synctest.Wait()
+		if n, err := io.ReadFull(v, make([]byte, 6)); n != 6 || err != nil {
+			t.Fatal(n, err)
+		}
+		v.Begin()
+		if err, ended := v.Ended(); !ended || CauseOf(err) != CauseSurplus {
+			t.Errorf("ended is %v, with %v", ended, err)
+		}
+		if verdict, err := v.Look(); verdict != Dead || CauseOf(err) != CauseSurplus {
+			t.Errorf("%v, %v, want dead with surplus", verdict, err)
+		}
+		b := make([]byte, 100)
+		n, err := io.ReadAtLeast(v, b, len("HTTP/1.1 408 Too late"))
+		if err != nil || string(b[:n]) != "HTTP/1.1 408 Too late" {
+			t.Errorf("read %q, %v", b[:n], err)
+		}
+	})
+}
