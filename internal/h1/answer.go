@@ -94,6 +94,9 @@ func (x *Exchange) answer() (*http.Response, error) {
 			return nil, x.headError(err)
 		}
 		if resp.StatusCode/100 != 1 || resp.StatusCode == http.StatusSwitchingProtocols {
+			if resp.StatusCode == http.StatusExpectationFailed && x.expects && addsExpect(&x.req, x.frame) {
+				return nil, wire.ErrExpectationFailed
+			}
 			x.gotHead(resp)
 			return resp, nil
 		}

@@ -139,6 +139,9 @@ func (u *upload) write(p []byte) error {
 	if len(p) == 0 {
 		return nil
 	}
+	if !u.commit() {
+		return errStopped
+	}
 	err := u.x.write(p)
 	if err != nil {
 		u.x.writeFailed(err)

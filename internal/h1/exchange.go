@@ -23,7 +23,8 @@ type Exchange struct {
 	owner   Owner
 	trace   *httptrace.ClientTrace
 	frame   framing
-	expects bool          // the body awaits the peer's consent
+	expects bool          // the head has an expectation, and 100 Continue hasn't come
+	gated   bool          // the body waits for it, or has waited
 	unhook  func() bool   // ends the watch over the context; nil without one
 	gone    chan struct{} // closed at the end, for the watch over Request.Cancel; nil without one
 
@@ -44,6 +45,7 @@ type Exchange struct {
 	mu sync.Mutex // guards the following; nothing that blocks is called under it
 	state
 	up         *upload // of a streamed body
+	begun      bool    // some of it is with the connection, or about to be
 	bodyClosed bool    // Request.Body's Close was called or is about to be
 	facts      wire.Facts
 	head       alarm // on the answer's head, and on what has to end soon
@@ -167,5 +169,7 @@ func (x *Exchange) open(resp *http.Response) *http.Response {
 func (x *Exchange) Facts() wire.Facts {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.facts
+	f := x.facts
+	f.HeadOnly = x.gated && !x.begun && f.Sent > 0 && !f.Answered
+	return f
 }

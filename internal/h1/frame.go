@@ -77,5 +77,15 @@ func usuallyLacksBody(method string) bool {
 
 // expectsContinue reports whether r's body awaits the peer's consent (RFC 9110 section 10.1.1).
 func expectsContinue(r *wire.Request, f framing) bool {
-	return f.by != noBody && r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue")
+	return f.by != noBody && (r.Confirm || r.ProtoAtLeast(1, 1) && saysExpect(r))
+}
+
+// saysExpect reports whether it's the caller who asks for the peer's consent.
+func saysExpect(r *wire.Request) bool {
+	return httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue")
+}
+
+// addsExpect reports whether the head has an expectation on top of the caller's fields.
+func addsExpect(r *wire.Request, f framing) bool {
+	return r.Confirm && f.by != noBody && !saysExpect(r)
 }

@@ -44,6 +44,9 @@ func appendHead(buf []byte, r *wire.Request, f framing, trace *httptrace.ClientT
 	if r.Gzip {
 		w.field("Accept-Encoding", "gzip")
 	}
+	if addsExpect(r, f) {
+		w.field("Expect", "100-continue")
+	}
 	w.fields(r.Extra)
 	w.buf = append(w.buf, "\r\n"...)
 	return w.buf, nil

@@ -71,7 +71,7 @@ func (x *Exchange) newUpload() *upload {
 	} else {
 		u.body = x.req.Body
 	}
-	if expectsContinue(&x.req, x.frame) && x.c.opt.ContinueTimeout > 0 {
+	if expectsContinue(&x.req, x.frame) && x.patience() > 0 {
 		u.gate = make(chan bool, 1)
 	}
 	x.mu.Lock()
@@ -204,7 +204,7 @@ func (u *upload) consent() error {
 	if u.gate == nil {
 		return nil
 	}
-	t := time.NewTimer(u.x.c.opt.ContinueTimeout)
+	t := time.NewTimer(u.x.patience())
 	defer t.Stop()
 	select {
 	case ok := <-u.gate:
@@ -212,6 +212,9 @@ func (u *upload) consent() error {
 			return errSkipped
 		}
 	case <-t.C:
+		u.x.mu.Lock()
+		u.x.facts.Unheard = true
+		u.x.mu.Unlock()
 	case <-u.stopc:
 		return errStopped
 	}

@@ -236,6 +236,7 @@ func (c *Conn) goAwayLocked(g GoAway) {
 	}
 	err := &GoAwayError{GoAway: g}
 	c.closing = err
+	c.tellPongLocked()
 	c.events = append(c.events, event{kind: eventAway, away: g})
 	for x := c.waiting.pop(); x != nil; x = c.waiting.pop() {
 		c.dropLocked(x, wire.EndError, err)
@@ -248,6 +249,7 @@ func (c *Conn) retireLocked(err error) {
 		c.events = append(c.events, event{kind: eventAway, away: GoAway{Local: true, Failing: true}})
 	}
 	c.closing = c.lossLocked(err, 0)
+	c.tellPongLocked()
 	for x := c.waiting.pop(); x != nil; x = c.waiting.pop() {
 		c.dropLocked(x, wire.EndError, c.closing)
 	}

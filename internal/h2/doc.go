@@ -21,8 +21,8 @@
 //     chunks (body.go).
 //   - A body in memory is sent by whoever writes; a streamed one has a goroutine (upload.go),
 //     which begins when the header section is out.
-//   - state.go settles how a stream ends; ping.go asks whether the peer is there; close.go
-//     ends the connection.
+//   - state.go settles how a stream ends; ping.go asks whether the peer is there, and
+//     confirm.go waits for its answer; close.go ends the connection.
 //
 // No caller waits in a Write. A socket, and health.TLSClient over one, is written without
 // waiting, and a goroutine takes over what isn't taken at once; any other net.Conn is written by

@@ -18,9 +18,9 @@ type Events interface {
 	// GoingAway says that no new stream can be had from now on. It comes with each GOAWAY of
 	// the peer's, and once where this side has a reason (Local).
 	GoingAway(g GoAway)
-	// Suspect says that a stream has timed out and nothing has been read since it was sent: a
-	// PING is under way, and another connection is the better choice (true); or that a frame
-	// has come (false).
+	// Suspect says that a stream has timed out and nothing has been read since it was sent, or
+	// that Confirm has waited for nothing: a PING is under way, and another connection is the
+	// better choice (true); or that a frame has come (false).
 	Suspect(yes bool)
 	// ConnClosed says that the connection is over: the net.Conn is closed, and each stream's
 	// owner was told or is about to be. It comes once. err is never nil.

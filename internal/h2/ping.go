@@ -19,6 +19,7 @@ type vitals struct {
 	pingOut  bool      // one hasn't been answered
 	pingAt   time.Time // when the last one was sent
 	pingData [8]byte
+	pong     chan struct{} // of those who wait for its answer; nil if nobody does
 	pings    int64
 	rtt      time.Duration
 	unpaid   int // PINGs since HEADERS or DATA came
@@ -31,7 +32,9 @@ type vitals struct {
 // the third without HEADERS or DATA in between, unless five minutes lie between them; others
 // when they come faster than ten a second or so.
 const (
-	pingGap    = 150 * time.Millisecond
+	// PingGap is how long lies between two PINGs at least.
+	PingGap = 150 * time.Millisecond
+
 	maxUnpaid  = 2
 	unpaidGap  = 5 * time.Minute
 	doubtWait  = 50 * time.Millisecond // a caller who waited for less knows nothing of the peer
@@ -49,7 +52,7 @@ func (h *vitals) stop() {
 
 // pingWait returns how long a PING has to wait, zero if it may be sent now.
 func (h *vitals) pingWait(now time.Time) time.Duration {
-	gap := pingGap
+	gap := PingGap
 	if h.unpaid >= maxUnpaid {
 		gap = unpaidGap
 	}
@@ -98,6 +101,7 @@ func (c *Conn) pongLocked(data [8]byte) {
 	c.pingOut = false
 	c.late.Stop()
 	c.rtt = time.Since(c.pingAt)
+	c.tellPongLocked()
 }
 
 // pingLate ends the connection, unless frames come: then the answer is behind them.
@@ -166,6 +170,14 @@ func (c *Conn) aliveLocked() {
 	}
 }
 
+// doubtLocked is called when the peer may be gone.
+func (c *Conn) doubtLocked() {
+	if !c.suspect {
+		c.suspect = true
+		c.events = append(c.events, event{kind: eventSuspect, yes: true})
+	}
+}
+
 // missedLocked is called when x has timed out without an answer, by the limit for answers or
 // by its caller's deadline. If nothing at all has come
 // since it was sent, the peer may be gone: it's asked, and the owner warned. A few such
@@ -187,10 +199,7 @@ func (c *Conn) missedLocked(x *Exchange, limit bool) {
 	if !c.lastRead.Before(x.sentAt) || now.Sub(x.sentAt) < doubtWait {
 		return
 	}
-	if !c.suspect {
-		c.suspect = true
-		c.events = append(c.events, event{kind: eventSuspect, yes: true})
-	}
+	c.doubtLocked()
 	if wait := c.pingWait(now); wait > 0 && !c.pingOut {
 		c.setLocked(&c.later, wait, c.pingLater)
 		return

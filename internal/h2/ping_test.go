@@ -18,14 +18,14 @@ func TestPing(t *testing.T) {
 		r := newOpenRig(t, Options{})
 		r.c.Ping()
 		data := r.hearsPing()
-		time.Sleep(pingGap)
+		time.Sleep(PingGap)
 		r.c.Ping() // one is out
 		r.hearsNothing()
 		time.Sleep(7 * time.Millisecond)
 		r.fr.WritePing(true, [8]byte{9}) // not this one
 		r.fr.WritePing(true, data)
 		synctest.Wait()
-		if st := r.c.State(); st.PingRTT != pingGap+7*time.Millisecond || st.PingsSent != 1 {
+		if st := r.c.State(); st.PingRTT != PingGap+7*time.Millisecond || st.PingsSent != 1 {
 			t.Errorf("state %+v", st)
 		}
 		time.Sleep(time.Hour)
@@ -50,7 +50,7 @@ func TestPingsHeedTheServersRules(t *testing.T) {
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
-		want := []time.Duration{0, pingGap, pingGap + unpaidGap, pingGap + 2*unpaidGap}
+		want := []time.Duration{0, PingGap, PingGap + unpaidGap, PingGap + 2*unpaidGap}
 		if !slices.Equal(at, want) {
 			t.Errorf("PINGs at %v, want %v", at, want)
 		}
@@ -58,7 +58,7 @@ func TestPingsHeedTheServersRules(t *testing.T) {
 		r.hearsHeaders(1, true)
 		r.ok(1, "") // pays
 		a.answer(200)
-		time.Sleep(pingGap)
+		time.Sleep(PingGap)
 		r.c.Ping()
 		r.hearsPing()
 	})

@@ -137,6 +137,7 @@ func (x *Exchange) factsLocked() wire.Facts {
 	if alive := c.werr == nil && c.fatal == nil; alive || c.writing && c.cur.holds(x) {
 		f.Sent, f.AllSent = x.queued, x.endQueued
 	}
+	f.HeadOnly = x.gated && f.Sent > 0 && !f.Answered
 	return f
 }
 

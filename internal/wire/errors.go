@@ -35,6 +35,12 @@ func LengthError(want, n int64) error {
 	return &BodyError{fmt.Errorf("http: ContentLength=%d with Body length %d", want, n)}
 }
 
+// ErrExpectationFailed is why an exchange failed whose peer answered 417 to an expectation that
+// the request itself didn't have (Request.Confirm). That "merely indicates that the response chain
+// does not support expectations" (RFC 9110 section 10.1.1), and the request is to be repeated
+// without. Nothing of the body was read or sent, unless the peer kept silent for too long first.
+var ErrExpectationFailed = errors.New("the peer supports no expectations (417)")
+
 // A HookError wraps the error with which a Got1xxResponse hook ended the exchange.
 type HookError struct{ Err error }
 

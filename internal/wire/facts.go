@@ -14,6 +14,13 @@ type Facts struct {
 	BodyBusy bool
 	// Answered says that a byte of an answer arrived, be it an interim one.
 	Answered bool
+	// HeadOnly says that some of the request's head was accepted and that none of its body was
+	// given to the connection, as the peer was asked for its consent (Expect: 100-continue)
+	// and not a byte of an answer came.
+	HeadOnly bool
+	// Unheard says that the peer was asked for its consent and kept silent for as long as it
+	// may, so that the body was sent on.
+	Unheard bool
 	// Refused says that the peer proved that it did not process the request: with HTTP/2, by
 	// a GOAWAY whose last stream id is below the request's, or by REFUSED_STREAM (RFC 9113
 	// section 8.7).

@@ -22,6 +22,11 @@ type Request struct {
 	Gzip bool
 	// Close sends "Connection: close" and doesn't keep the connection.
 	Close bool
+	// Confirm asks an HTTP/1.1 peer for a sign of life before the body is at risk: the head has
+	// "Expect: 100-continue", whether or not Header says so, and the body waits for the peer's
+	// word, or for as long as that may take (RFC 9110 section 10.1.1). It means nothing where
+	// there is no body, and with HTTP/2.
+	Confirm bool
 	// Small, when not nil, is the whole body, which the caller has taken from an
 	// in-memory body. Request.Body is then neither read nor closed.
 	Small []byte
