@@ -26,16 +26,13 @@ func caddyConfig(s settings) string {
 	"admin": {"listen": "unix/%[1]s", "config": {"persist": false}},
 	"storage": {"module": "file_system", "root": "%[2]s"},
 	"apps": {
-		"tls": {
-			"certificates": {"load_files": [{"certificate": "%[3]s", "key": "%[4]s"}]},
-			"disable_ocsp_stapling": true
-		},
+		%[3]s
 		"http": {"servers": {"clients": {
-			"listen": ["%[5]s"],
+			"listen": ["%[4]s"],
 			"protocols": ["h1", "h2"],
-			"idle_timeout": "%[6]v",
+			"idle_timeout": "%[5]v",
 			"automatic_https": {"disable": true},
-			"tls_connection_policies": [{}],
+			%[6]s
 			"routes": [{"handle": [{
 				"handler": "reverse_proxy",
 				"upstreams": [{"dial": "%[7]s"}],
@@ -44,5 +41,23 @@ func caddyConfig(s settings) string {
 		}}}
 	}
 }
-`, s.file("admin"), s.dir, s.certFile, s.keyFile(), s.addr, s.idle, s.origin)
+`, s.file("admin"), s.dir, caddyTLS(s), s.addr, s.idle, caddyPolicies(s), s.origin)
+}
+
+func caddyTLS(s settings) string {
+	if s.certFile == "" {
+		return ""
+	}
+	return fmt.Sprintf(`"tls": {
+			"certificates": {"load_files": [{"certificate": "%s", "key": "%s"}]},
+			"disable_ocsp_stapling": true
+		},`, s.certFile, s.keyFile())
+}
+
+// caddyPolicies make the server one with TLS.
+func caddyPolicies(s settings) string {
+	if s.certFile == "" {
+		return ""
+	}
+	return `"tls_connection_policies": [{}],`
 }

@@ -36,10 +36,11 @@ func (v variant) protocols() *http.Protocols {
 	return p
 }
 
-// connwise is this module: the retry layer with its default policy over the pool.
+// connwise is this module: the retry layer over the pool.
 type connwise struct {
-	cfg   pool.Config
-	pools []*pool.Transport
+	cfg    pool.Config
+	policy retry.Policy
+	pools  []*pool.Transport
 }
 
 // newConnwise returns a client that knows the proxy's idle timeout.
@@ -58,7 +59,7 @@ func (c *connwise) transport(t *testing.T) http.RoundTripper {
 	}
 	t.Cleanup(func() { p.Close() })
 	c.pools = append(c.pools, p)
-	return &retry.Transport{Base: p}
+	return &retry.Transport{Base: p, Policy: c.policy}
 }
 
 func (c *connwise) dials() uint64 { return c.sum(func(t pool.Totals) uint64 { return t.Dials }) }
@@ -88,7 +89,7 @@ type netHTTP struct {
 func newNetHTTP(r *rig) *netHTTP {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.Proxy = nil
-	base.MaxIdleConnsPerHost = base.MaxIdleConns
+	base.MaxIdleConns, base.MaxIdleConnsPerHost = 1024, 1024
 	base.TLSClientConfig = r.tlsConfig()
 	base.Protocols = r.protocols()
 	return &netHTTP{base: base}

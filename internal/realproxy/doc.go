@@ -1,6 +1,7 @@
-// Package realproxy tests connwise behind real proxies, side by side with net/http: nginx
-// and HAProxy over HTTP/1.1 and HTTP/2, and over HTTP/2 also Caddy, nghttpx, h2o, lighttpd,
-// Varnish behind hitch, and Apache Traffic Server. It has no code but its tests, which need
+// Package realproxy tests connwise behind real proxies, side by side with net/http: nginx,
+// HAProxy and Caddy over HTTP/1.1 and HTTP/2, Apache and Node over HTTP/1.1, and over HTTP/2
+// also nghttpx, h2o, lighttpd, Varnish behind hitch, and Apache Traffic Server. It has no code
+// but its tests, which need
 // the build tag "proxies":
 //
 //	make test-proxies

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/user"
+	"slices"
 	"testing"
 	"time"
 )
@@ -26,6 +27,7 @@ type kind struct {
 	replaced   string                  // what it says when the old configuration ends
 
 	coarse bool // takes up to 2.4 times the idle timeout to close a connection
+	tells  bool // says its idle timeout in a header, unasked or to those who ask to be kept alive
 
 	// What it does on HTTP/2 connections.
 	silentIdle bool   // closes idle ones without a GOAWAY
@@ -42,7 +44,10 @@ func (k kind) closed() float64 {
 }
 
 // allKinds are all that speak HTTP/2, and reloadKinds those of them with a graceful reload.
+// http1Kinds are tested over HTTP/1.1, plain and with TLS.
 var (
+	http1Kinds  = []kind{nginx, haproxy, caddy, apache, node}
+	silentKinds = []kind{nghttpx, hitch, ats} // send no GOAWAY before they close an idle connection
 	allKinds    = []kind{nginx, haproxy, caddy, nghttpx, h2o, lighttpd, hitch, ats}
 	reloadKinds = []kind{nginx, haproxy, caddy, nghttpx, h2o, lighttpd, hitch}
 )
@@ -77,10 +82,13 @@ func whenRoot(line string) string {
 }
 
 func TestReloadReplacesTheWorkers(t *testing.T) {
-	for _, k := range reloadKinds {
-		t.Run(k.name, func(t *testing.T) {
+	vs := append(variants(reloadKinds, overH2), variants(http1Kinds, overTLS)...)
+	vs = slices.DeleteFunc(vs, func(v variant) bool { return v.delay > 0 })
+	for _, v := range vs {
+		t.Run(v.String(), func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, variant{kind: k, proto: overH2}, shortIdle)
+			r := newRig(t, v, shortIdle)
+			k := v.kind
 			if n, _ := r.proxy.front().out.count(k.replaced); n != 0 {
 				t.Fatalf("it said %q before the reload", k.replaced)
 			}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -42,6 +43,14 @@ func (rec *record) add(a attempt) {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	rec.sent = append(rec.sent, a)
+}
+
+// since is what became of those that began since then.
+func (rec *record) since(begin time.Time) *record {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	early := func(a attempt) bool { return a.begin.Before(begin) }
+	return &record{client: rec.client, sent: slices.DeleteFunc(slices.Clone(rec.sent), early)}
 }
 
 // failures are the attempts that failed.

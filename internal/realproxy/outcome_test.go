@@ -105,17 +105,38 @@ func (o outcome) wantCleanBut(t *testing.T, s *stalls) {
 	if o.requests == 0 {
 		t.Errorf("%s: sent nothing", o.client)
 	}
-	all := o.failures()
-	failures := slices.DeleteFunc(slices.Clone(all), s.touch)
+	failures := o.unexcused(t, s)
 	for _, a := range failures[:min(len(failures), 5)] {
 		t.Errorf("%s: %s %d, after %v: %v", o.client, a.method, a.id, a.end.Sub(a.begin).Round(time.Millisecond), a.err)
 	}
 	if more := len(failures) - 5; more > 0 {
 		t.Errorf("%s: %d more failed", o.client, more)
 	}
+}
+
+// wantAtMost checks that no more than this share of the requests failed, but for failures
+// that a stall of this machine accounts for; one may in any case, as the share of a few
+// hundred requests is less.
+func (o outcome) wantAtMost(t *testing.T, share float64, s *stalls) {
+	t.Helper()
+	o.wantNeverTwice(t)
+	if o.requests == 0 {
+		t.Errorf("%s: sent nothing", o.client)
+	}
+	if n := len(o.unexcused(t, s)); float64(n) > max(1, share*float64(o.requests)) {
+		t.Errorf("%s: %d of %d failed, want %.1f %% at most: %s", o.client, n, o.requests, 100*share, o.kinds())
+	}
+}
+
+// unexcused are the failures for which no stall accounts. It logs how many others there are.
+func (o outcome) unexcused(t *testing.T, s *stalls) []attempt {
+	t.Helper()
+	all := o.failures()
+	failures := slices.DeleteFunc(slices.Clone(all), s.touch)
 	if n := len(all) - len(failures); n > 0 {
 		t.Logf("%s: %d failed about a stall of this machine", o.client, n)
 	}
+	return failures
 }
 
 // wantNeverTwice checks what holds however many fail: nothing is executed twice, and

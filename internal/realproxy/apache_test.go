@@ -1,0 +1,80 @@
+//go:build proxies && unix
+
+package realproxy
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+)
+
+// apacheModules is where Debian keeps them.
+const apacheModules = "/usr/lib/apache2/modules/"
+
+// apache closes a client's connection after the idle timeout, and after one request more
+// than MaxKeepAliveRequests says. It then lingers: late bytes are acknowledged and thrown
+// away. It has a connection to the origin for each request. At a reload old processes
+// finish their requests, and new ones start up to a second later; the listening socket waits.
+var apache = kind{
+	name: "apache",
+	programs: []program{{
+		name:    "apache2",
+		args:    func(s settings) []string { return []string{"-D", "FOREGROUND", "-f", s.file("conf")} },
+		running: "resuming normal operations",
+	}},
+	files:     func(s settings) map[string]string { return map[string]string{"conf": apacheConfig(s)} },
+	reload:    syscall.SIGUSR1,
+	reloading: "Doing graceful restart",
+	replaced:  "graceful termination, workers joined",
+	tells:     true,
+}
+
+func apacheConfig(s settings) string {
+	return fmt.Sprintf(`ServerRoot %[1]s
+DefaultRuntimeDir %[1]s
+PidFile %[1]s/pid
+ServerName 127.0.0.1
+%[2]s
+%[3]s
+ErrorLog /dev/stderr
+LogLevel notice mpm_event:trace1
+StartServers 2
+ServerLimit 24
+ThreadsPerChild 32
+MinSpareThreads 64
+MaxSpareThreads 256
+MaxRequestWorkers 256
+ListenBacklog 1024
+Listen %[4]s
+KeepAliveTimeout %[5]dms
+MaxKeepAliveRequests %[6]d
+ProxyPass / http://%[7]s/ disablereuse=On retry=0
+%[8]s
+`, s.dir, apacheUser(), apacheLoad(s), s.addr, s.idle.Milliseconds(), apacheLimit(s), s.origin, apacheTLS(s))
+}
+
+// apacheUser has another user than root, as Apache insists on that. It opens its files
+// before.
+func apacheUser() string { return whenRoot("User #65534\nGroup #65534") }
+
+func apacheLoad(s settings) string {
+	modules := []string{"mpm_event", "authz_core", "proxy", "proxy_http"}
+	if s.certFile != "" {
+		modules = append(modules, "ssl")
+	}
+	var b strings.Builder
+	for _, m := range modules {
+		fmt.Fprintf(&b, "LoadModule %[1]s_module %[2]smod_%[1]s.so\n", m, apacheModules)
+	}
+	return b.String()
+}
+
+// apacheLimit is what MaxKeepAliveRequests has to be for so many requests; zero is no limit.
+func apacheLimit(s settings) int { return max(0, s.requests-1) }
+
+func apacheTLS(s settings) string {
+	if s.certFile == "" {
+		return ""
+	}
+	return fmt.Sprintf("SSLEngine on\nSSLCertificateFile %s\nSSLCertificateKeyFile %s", s.certFile, s.keyFile())
+}

@@ -1,0 +1,178 @@
+//go:build proxies && unix
+
+package realproxy
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/connwise/pool"
+)
+
+const moreLanes = 20
+
+// raceLanes is how many lanes race against the proxy's timeout: CONNWISE_LANES, 40 by default.
+var raceLanes = sync.OnceValue(func() int {
+	n, err := strconv.Atoi(os.Getenv("CONNWISE_LANES"))
+	if err != nil || n < 1 {
+		return 40
+	}
+	return n
+})
+
+// raceTime is for how long they do: CONNWISE_RACE_TIME, 8 s by default.
+var raceTime = sync.OnceValue(func() time.Duration {
+	d, err := time.ParseDuration(os.Getenv("CONNWISE_RACE_TIME"))
+	if err != nil || d <= 0 {
+		return 8 * time.Second
+	}
+	return d
+})
+
+// learnTime is how long a client may take to learn the proxy's timeout: with a connection of
+// its own, a lane sees one close in two seconds.
+func learnTime() time.Duration { return max(12*time.Second, min(raceTime(), 30*time.Second)) }
+
+// A fleet is lanes of one client, each of which sends one POST after the other with a gap
+// in between.
+type fleet struct {
+	client
+	rec   *record
+	lanes int
+	gap   func() time.Duration
+	share *share // nil: each lane has a transport, and so a connection, of its own
+}
+
+// A share is what the lanes of a fleet have in common: a transport. With inWaves the moments
+// to send at are common, too. Otherwise the newest idle connection serves most requests, and
+// hardly one is as old as the gap.
+type share struct {
+	inWaves bool
+
+	mu    sync.Mutex
+	rt    http.RoundTripper
+	waves []time.Time
+}
+
+// fleet returns one of connwise that knows the proxy's idle timeout.
+func (r *rig) fleet(name string, lanes int, gap func() time.Duration) fleet {
+	return fleet{client: newConnwise(r), rec: &record{client: "connwise" + name}, lanes: lanes, gap: gap}
+}
+
+// untold is fleet, but it doesn't know any timeout.
+func (r *rig) untold(name string, lanes int, gap func() time.Duration) fleet {
+	c := newConnwise(r)
+	c.cfg.ProxyIdleTimeout = 0
+	return fleet{client: c, rec: &record{client: "connwise" + name}, lanes: lanes, gap: gap}
+}
+
+// std is a fleet of net/http.
+func (r *rig) std(name string, lanes int, gap func() time.Duration) fleet {
+	return fleet{client: newNetHTTP(r), rec: &record{client: "net/http" + name}, lanes: lanes, gap: gap}
+}
+
+// shared lets all lanes have one transport.
+func (f fleet) shared() fleet {
+	f.share = &share{}
+	return f
+}
+
+// inWaves lets all lanes have one transport and send at the same moments.
+func (f fleet) inWaves() fleet {
+	f.share = &share{inWaves: true}
+	return f
+}
+
+// total sums a counter of a connwise fleet.
+func (f fleet) total(counter func(pool.Totals) uint64) uint64 {
+	return f.client.(*connwise).sum(counter)
+}
+
+// laneTransport is what a lane sends with.
+func (f fleet) laneTransport(t *testing.T) http.RoundTripper {
+	t.Helper()
+	if f.share == nil {
+		return f.transport(t)
+	}
+	if f.share.rt == nil {
+		f.share.rt = f.transport(t)
+	}
+	return f.share.rt
+}
+
+// wave is when the lanes send for the n-th time. The first time comes at once.
+func (s *share) wave(n int, gap func() time.Duration) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waves == nil {
+		s.waves = append(s.waves, time.Now())
+	}
+	for len(s.waves) <= n {
+		s.waves = append(s.waves, s.waves[len(s.waves)-1].Add(gap()))
+	}
+	return s.waves[n]
+}
+
+// run sends on all lanes for d, waits until they have ended, and tells when this machine
+// was too busy.
+func (r *rig) run(t *testing.T, d time.Duration, fleets ...fleet) *stalls {
+	t.Helper()
+	stop := make(chan struct{})
+	var s stalls
+	var wg sync.WaitGroup
+	wg.Go(func() { s.watch(stop) })
+	for _, f := range fleets {
+		for range f.lanes {
+			rt := f.laneTransport(t)
+			wg.Go(func() { r.lane(rt, f, stop) })
+		}
+	}
+	time.AfterFunc(d, func() { close(stop) })
+	wg.Wait()
+	return &s
+}
+
+// lane sends one POST after the other until stop. It begins at a random moment, so that
+// the lanes are spread over time; those of a wave are spread so far that the machine can
+// follow if each needs a TLS handshake.
+func (r *rig) lane(rt http.RoundTripper, f fleet, stop <-chan struct{}) {
+	var last attempt
+	if f.share != nil && f.share.inWaves {
+		spread := time.Duration(f.lanes) * time.Millisecond / 2
+		for n := 0; pause(time.Until(f.share.wave(n, f.gap))+rand.N(spread), stop); n++ {
+			last = r.sendAfter(rt, http.MethodPost, f.rec, last.begin)
+		}
+		return
+	}
+	for wait := gaps(0, 1)(); pause(wait, stop); wait = f.gap() {
+		last = r.sendAfter(rt, http.MethodPost, f.rec, last.begin)
+	}
+}
+
+// raceGap is about the proxy's timeout: mostly within 1.5 % of it, else within 10 %.
+func raceGap() time.Duration {
+	if rand.Float64() < 0.7 {
+		return gaps(0.985, 1.015)()
+	}
+	return gaps(0.9, 1.1)()
+}
+
+// raceGaps are raceGap, or for a proxy with coarse ticks as far as they reach.
+func (k kind) raceGaps() func() time.Duration {
+	if k.coarse {
+		return gaps(0.9, 2.4)
+	}
+	return raceGap
+}
+
+// gaps returns random gaps from lo to hi, as shares of the proxy's timeout.
+func gaps(lo, hi float64) func() time.Duration {
+	return func() time.Duration {
+		return time.Duration((lo + rand.Float64()*(hi-lo)) * float64(shortIdle))
+	}
+}

@@ -1,0 +1,56 @@
+//go:build proxies && unix
+
+package realproxy
+
+import (
+	"testing"
+	"time"
+)
+
+// learnt is the share of POSTs that may fail once there was time to learn the timeout.
+const learntShare = 0.002
+
+// Who isn't told the proxy's timeout learns it: from its Keep-Alive header, or from the ages
+// at which it closes connections. The POSTs that meet a close until then fail; later ones
+// don't. Over HTTP/2 that is for proxies that send no GOAWAY before they close. A close at a
+// coarse tick may come earlier than all before.
+func TestIdleRaceTeachesTheTimeout(t *testing.T) {
+	var vs []variant
+	for _, v := range append(overHTTP1(http1Kinds...), overHTTP2(silentKinds...)...) {
+		if v.delay > 0 {
+			vs = append(vs, v)
+		}
+	}
+	eachVariant(t, func(t *testing.T, v variant) {
+		r := newRig(t, v, shortIdle)
+		gap := v.kind.raceGaps()
+		own := r.untold(", not told", raceLanes(), gap)
+		shared := r.untold(", not told, shared", raceLanes(), gap).shared()
+		waves := r.untold(", not told, in waves", raceLanes(), gap).inWaves()
+		std := r.std("", raceLanes(), gap)
+		stdWaves := r.std(", in waves", raceLanes(), gap).inWaves()
+		fleets := []fleet{own, shared, waves, std, stdWaves}
+
+		learnt := time.Now().Add(learnTime())
+		stalled := r.run(t, learnTime()+raceTime(), fleets...)
+		stalled.addSlow(std.rec)
+		executed := r.executions()
+		var all, late []outcome
+		for _, f := range fleets {
+			all = append(all, judge(f.rec, f.client, executed))
+			late = append(late, judge(f.rec.since(learnt), f.client, executed))
+		}
+		t.Log("all the time:")
+		logTable(t, all...)
+		t.Logf("after %v:", learnTime())
+		logTable(t, late...)
+		for i := range 3 {
+			all[i].wantNeverTwice(t)
+			late[i].wantAtMost(t, learntShare, stalled.atLeast(longStall))
+		}
+		v.wantOfNetHTTP(t, all[3])
+		for _, f := range fleets {
+			f.close(t)
+		}
+	}, vs)
+}
