@@ -159,6 +159,9 @@ func (t *Transport) forget(h *host, now time.Time, keep time.Duration) (again ti
 	if h.gone || !h.emptyLocked() {
 		return time.Time{}
 	}
+	if keep > 0 {
+		keep = max(keep, h.known.used.believedFor())
+	}
 	if age(now, h.usedAt) < keep {
 		return h.usedAt.Add(keep)
 	}

@@ -38,6 +38,8 @@ const (
 	// confirms it, at least; a long timeout is believed for learntTimes of itself.
 	learntFor   = 10 * time.Minute
 	learntTimes = 20
+	// freshFor is for how long no other close is wanted, at least.
+	freshFor = 30 * time.Second
 )
 
 // agree tells whether the ages are as close to each other as those of one timer: ten
@@ -124,9 +126,18 @@ func (l *learner) value(now time.Time) (idle, jitter time.Duration, ok bool) {
 
 // expire forgets what nothing has confirmed for long.
 func (l *learner) expire(now time.Time) {
-	if l.events != nil && age(now, l.seen()) > max(learntFor, learntTimes*l.idle) {
+	if l.events != nil && age(now, l.seen()) > max(learntFor, l.believedFor()) {
 		*l = learner{}
 	}
+}
+
+// believedFor is how long what was learnt is believed without confirmation; zero if nothing
+// was.
+func (l *learner) believedFor() time.Duration {
+	if l.idle == 0 {
+		return 0
+	}
+	return max(learntFor, learntTimes*l.idle)
 }
 
 // seen is when the last close was seen.
@@ -139,5 +150,5 @@ func (l *learner) seen() time.Time {
 
 // unconfirmed tells whether it's time to see another close.
 func (l *learner) unconfirmed(now time.Time) bool {
-	return l.idle > 0 && age(now, l.seen()) > min(max(30*time.Second, 10*l.idle), learntTimes/2*l.idle+learntFor/2)
+	return l.idle > 0 && age(now, l.seen()) > max(freshFor, 10*l.idle)
 }

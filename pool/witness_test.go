@@ -1,0 +1,150 @@
+package pool
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// closedAfter lets an idle connection be closed by its peer when it has idled for d.
+func (s *script) closedAfter(p *peerConn, d time.Duration) {
+	s.Helper()
+	time.Sleep(d)
+	p.Close()
+	synctest.Wait()
+}
+
+// learn has the peer close three connections, each when it has idled for d.
+func (s *script) learn(d time.Duration) {
+	s.Helper()
+	for range fewAgree {
+		s.closedAfter(s.exchange(), d)
+	}
+	if got := s.stats().LearntIdle; got != d {
+		s.Fatalf("learnt %v, want %v", got, d)
+	}
+}
+
+func TestLearntLimitIsKept(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		s.learn(3 * time.Second)
+		if st := s.stats(); st.IdleLimit != 2700*ms || st.IdleLimitSource != "learnt" || st.IdleCloses["fin"] != fewAgree {
+			t.Errorf("limit %v from %s, closes %v", st.IdleLimit, st.IdleLimitSource, st.IdleCloses)
+		}
+		p := s.exchange()
+		time.Sleep(2700*ms - 1)
+		s.wantReused(p)
+		time.Sleep(2700 * ms)
+		s.wantRenewed()
+	})
+}
+
+// Connections that were never used have a limit of their own.
+func TestUnusedConnectionsAreLearntApart(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		for range fewAgree {
+			tp := s.get()
+			d := s.wantDial()
+			tp.cancel()
+			<-tp.done
+			s.closedAfter(d.finish(), time.Second)
+		}
+		st := s.stats()
+		if st.UnusedLimit != 900*ms || st.UnusedLimitSource != "learnt" || st.IdleLimit != 0 {
+			t.Errorf("unused %v from %s, used %v", st.UnusedLimit, st.UnusedLimitSource, st.IdleLimit)
+		}
+		p := s.exchange()
+		time.Sleep(time.Minute)
+		s.wantReused(p)
+	})
+}
+
+// When nothing has confirmed the limit for a while, a connection that has reached it is left
+// open, unused, until the peer closes it.
+func TestWitnessConfirmsWhatWasLearnt(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		s.learn(time.Second)
+		p := s.exchange()
+		time.Sleep(time.Second)
+		p.wantClosed() // it's fresh in mind
+
+		time.Sleep(learntFor - time.Minute)
+		p = s.exchange()
+		time.Sleep(900 * ms)
+		p.wantOpen()
+		if st := s.stats(); st.Open != 1 || st.Idle != 1 || st.InUse != 0 {
+			t.Errorf("%d open, %d idle, %d in use; want the witness idle", st.Open, st.Idle, st.InUse)
+		}
+		s.wantRenewed()
+		time.Sleep(110 * ms)
+		p.Close()
+		synctest.Wait()
+		if st := s.stats(); st.LearntIdle != time.Second || st.IdleCloses["fin"] != fewAgree+1 {
+			t.Errorf("learnt %v, closes %v", st.LearntIdle, st.IdleCloses)
+		}
+		time.Sleep(learntFor - time.Second)
+		if st := s.stats(); st.LearntIdle == 0 {
+			t.Error("forgotten, though it was confirmed")
+		}
+	})
+}
+
+func TestWitnessThatLivesOnDisproves(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		s.learn(time.Second)
+		time.Sleep(learntFor - time.Minute)
+		p := s.exchange()
+		time.Sleep(1200 * ms)
+		p.wantClosed()
+		if st := s.stats(); st.IdleLimit != 0 || st.ClosedBy[ReasonIdleLimit] != 1 {
+			t.Errorf("limit %v, closed by %v", st.IdleLimit, st.ClosedBy)
+		}
+	})
+}
+
+// A witness has no right to a slot that a request could have, nor to outlive its pool.
+func TestWitnessGivesWay(t *testing.T) {
+	witness := func(s *script) *peerConn {
+		s.learn(time.Second)
+		time.Sleep(learntFor - time.Minute)
+		p := s.exchange()
+		time.Sleep(920 * ms)
+		p.wantOpen()
+		return p
+	}
+	t.Run("to a request under a limit", func(t *testing.T) {
+		inBubble(t, Config{MaxConnsPerHost: 1}, func(s *script) {
+			p := witness(s)
+			s.wantRenewed()
+			p.wantClosed()
+		})
+	})
+	t.Run("to an idle connection", func(t *testing.T) {
+		inBubble(t, Config{MaxIdlePerHost: 1}, func(s *script) {
+			p := witness(s)
+			s.wantRenewed()
+			p.wantClosed()
+		})
+	})
+	t.Run("to an idle connection of any host", func(t *testing.T) {
+		inBubble(t, Config{Base: &http.Transport{MaxIdleConns: 1}}, func(s *script) {
+			p := witness(s)
+			s.wantRenewed()
+			p.wantClosed()
+		})
+	})
+	for name, end := range map[string]func(*Transport){
+		"to CloseIdleConnections": (*Transport).CloseIdleConnections,
+		"to Drain":                func(tr *Transport) { tr.Drain("host.test:80") },
+		"to Close":                func(tr *Transport) { tr.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, Config{}, func(s *script) {
+				p := witness(s)
+				end(s.tr)
+				p.wantClosed()
+			})
+		})
+	}
+}
