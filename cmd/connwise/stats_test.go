@@ -14,9 +14,10 @@ import (
 
 func TestStats(t *testing.T) {
 	stats := pool.Stats{Hosts: []pool.HostStats{
-		{Host: "api.example:443", Scheme: "https", Open: 3, Idle: 2, InUse: 1, IdleLimit: 54 * time.Second, IdleLimitSource: "configured", Totals: pool.Totals{
+		{Host: "api.example:443", Scheme: "https", Open: 3, Idle: 2, InUse: 1, IdleLimit: 54 * time.Second, IdleLimitSource: "configured", LearntIdle: 59987654 * time.Microsecond, Totals: pool.Totals{
 			Sent: 1234567, Reused: 1234500, Waited: 41, WaitTimeouts: 17, Closed: 16,
-			ClosedBy: map[pool.CloseReason]uint64{pool.ReasonPeerClosed: 3, pool.ReasonIdleLimit: 12, pool.ReasonError: 1, pool.ReasonClosed: 0},
+			IdleCloses: map[string]uint64{"fin": 1, "408": 2},
+			ClosedBy:   map[pool.CloseReason]uint64{pool.ReasonPeerClosed: 3, pool.ReasonIdleLimit: 12, pool.ReasonError: 1, pool.ReasonClosed: 0},
 		}},
 		{Host: "grpc.example:443", Scheme: "https", Proto: "HTTP/2.0", Open: 1, InUse: 1, IdleLimitSource: "none", Conns: []pool.ConnStats{
 			{Addr: "192.0.2.7:443", Age: 90 * time.Second, Streams: 17, StreamLimit: 250, GoAway: true, PingRTT: 1250 * time.Microsecond, Pings: 3},
@@ -32,7 +33,8 @@ func TestStats(t *testing.T) {
 		t.Fatalf("exit code %d: %s", got.code, got.stderr)
 	}
 	for _, want := range []string{"api.example:443", "54s", "configured", "db.example:80 via http://proxy:3128",
-		"\napi.example:443 closed: 12 idle limit, 3 peer closed idle, 1 error\n", " 41 ", " 17 ", "https h2", "192.0.2.7:443", " 250 ", "1.25ms", "1m30s"} {
+		"\napi.example:443 closed: 12 idle limit, 3 peer closed idle, 1 error\n",
+		"\napi.example:443 was closed while idle: 2 408, 1 fin; learnt idle timeout: 59.988s\n", " 41 ", " 17 ", "https h2", "192.0.2.7:443", " 250 ", "1.25ms", "1m30s"} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("stdout lacks %q:\n%s", want, got.stdout)
 		}

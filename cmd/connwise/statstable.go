@@ -47,7 +47,7 @@ func writeStats(w io.Writer, s pool.Stats) error {
 	if err := writeConns(w, s.Hosts); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, closedLines(s.Hosts))
+	_, err := io.WriteString(w, closedLines(s.Hosts)+idleCloseLines(s.Hosts))
 	return err
 }
 
@@ -88,7 +88,7 @@ func connRow(h pool.HostStats, c pool.ConnStats) []string {
 func nowRow(h pool.HostStats) []string {
 	limit := "-"
 	if h.IdleLimit > 0 {
-		limit = h.IdleLimit.String()
+		limit = h.IdleLimit.Round(time.Millisecond).String()
 	}
 	row := []string{hostLabel(h), schemeOf(h), limit, h.IdleLimitSource}
 	for _, n := range []int{h.Open, h.Idle, h.InUse, h.Dialing, h.Waiting} {
@@ -135,19 +135,45 @@ func closedLines(hosts []pool.HostStats) string {
 		if h.Closed == 0 {
 			continue
 		}
-		reasons := slices.SortedFunc(maps.Keys(h.ClosedBy), func(x, y pool.CloseReason) int {
-			return cmp.Or(cmp.Compare(h.ClosedBy[y], h.ClosedBy[x]), cmp.Compare(x, y))
-		})
-		var parts []string
-		for _, r := range reasons {
-			if n := h.ClosedBy[r]; n > 0 {
-				parts = append(parts, fmt.Sprintf("%d %s", n, r))
-			}
-		}
 		if b.Len() == 0 {
 			b.WriteByte('\n')
 		}
-		_, _ = fmt.Fprintf(&b, "%s closed: %s\n", hostLabel(h), strings.Join(parts, ", "))
+		_, _ = fmt.Fprintf(&b, "%s closed: %s\n", hostLabel(h), counts(h.ClosedBy))
 	}
 	return b.String()
+}
+
+// counts is "12 idle limit, 3 goaway", the most frequent first.
+func counts[K ~string](m map[K]uint64) string {
+	keys := slices.SortedFunc(maps.Keys(m), func(x, y K) int {
+		return cmp.Or(cmp.Compare(m[y], m[x]), cmp.Compare(x, y))
+	})
+	var parts []string
+	for _, k := range keys {
+		if n := m[k]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, k))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// idleCloseLines has a line for each host whose peer closed idle connections: how, and what
+// was learnt from that.
+func idleCloseLines(hosts []pool.HostStats) string {
+	var b strings.Builder
+	for _, h := range hosts {
+		if len(h.IdleCloses) == 0 {
+			continue
+		}
+		_, _ = fmt.Fprintf(&b, "%s was closed while idle: %s%s%s\n", hostLabel(h), counts(h.IdleCloses),
+			learnt("idle timeout", h.LearntIdle), learnt("timeout of unused ones", h.LearntUnused))
+	}
+	return b.String()
+}
+
+func learnt(what string, d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; learnt %s: %v", what, d.Round(time.Millisecond))
 }
