@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/connwise/bench"
+	"example.com/connwise/internal/probe"
 )
 
 // newRoot returns the command tree. began is set once the flags and arguments of a
@@ -16,10 +17,12 @@ import (
 func newRoot(began *bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "connwise",
-		Short: "HTTP connections that outlive their proxy: benchmarks, pool statistics, retry policies",
-		Long: `connwise compares HTTP clients under what proxies do to connections, shows the
-connection pools of a live process, and prints which failures are retried.`,
+		Short: "HTTP connections that outlive their proxy: benchmarks, measurements, pool statistics, retry policies",
+		Long: `connwise compares HTTP clients under what proxies do to connections, measures what a
+server or proxy does to them, shows the connection pools of a live process, and prints
+which failures are retried.`,
 		Example: `  connwise bench --scenario idle-race --proto h1
+  connwise probe https://api.example/healthz
   connwise stats http://127.0.0.1:6060/debug/connwise
   connwise policy once`,
 		Version:           version(),
@@ -29,7 +32,7 @@ connection pools of a live process, and prints which failures are retried.`,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newBench(), newStats(), newPolicy())
+	root.AddCommand(newBench(), newProbe(), newStats(), newPolicy())
 	return root
 }
 
@@ -64,6 +67,9 @@ func (e *usageError) Error() string { return e.text }
 
 func isUsage(err error) bool {
 	if _, ok := errors.AsType[*usageError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*probe.UsageError](err); ok {
 		return true
 	}
 	_, ok := errors.AsType[*bench.UsageError](err)

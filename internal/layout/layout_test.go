@@ -27,8 +27,9 @@ var allowed = map[string][]string{
 	"/internal/realproxy": {},
 	"/pool":               {"/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace"},
 	"/retry":              {"/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace"},
+	"/internal/probe":     {"/dialer", "/health", "/internal/untrace"},
 	"/bench":              {"/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
-	"/cmd/connwise":       {"/bench", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
+	"/cmd/connwise":       {"/bench", "/internal/probe", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
 }
 
 // core are the packages that a user of the library links. They may use these modules and
