@@ -144,8 +144,7 @@ func (c *conn) kill(err error) {
 
 // idleLimit is the limit in force; zero: none.
 func (c *conn) idleLimit() time.Duration {
-	limit, _ := c.h.idleLimit(c.announced, c.uses > 0)
-	return limit
+	return c.h.idleLimit(c.announced, c.uses > 0).limit
 }
 
 // candidate is called under host.mu.

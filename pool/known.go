@@ -22,27 +22,53 @@ type knowledge struct {
 	witness *conn
 }
 
-// hostTimeouts is what is known of a host's idle timeouts now.
+// hostTimeouts is what is known of a host's idle timeouts now, and what follows from that.
 type hostTimeouts struct {
-	timeouts // announced, and what was learnt, are filled in per connection
+	used, unused inForce // unused: of connections that never carried a request
 
-	learnt, jitter time.Duration // of used connections
-	disproof       time.Duration // see learner
-	learntUnused   time.Duration
+	known    timeouts // what they follow from, for a used connection
+	disproof time.Duration
+	// learntUnused is what unused follows from in place of known.learnt.
+	learntUnused time.Duration
+}
+
+// An inForce is the limit in force, and where it came from.
+type inForce struct {
+	limit time.Duration // zero: none
+	from  limitSource
 }
 
 // refreshLocked takes over what has become known.
 func (h *host) refreshLocked(now time.Time) {
-	t := &hostTimeouts{timeouts: timeouts{
+	t := &hostTimeouts{known: timeouts{
 		configured: h.cfg.ProxyIdleTimeout,
 		transport:  h.t.set.idleConnTimeout,
 		margin:     h.cfg.IdleMargin,
 		path:       h.known.path,
 	}}
-	t.learnt, t.jitter, _ = h.known.used.value(now)
-	t.disproof = h.known.used.disproof
-	t.learntUnused, _, _ = h.known.unused.value(now)
+	unused := t.known
+	unused.learnt, unused.jitter, _ = h.known.unused.value(now)
+	t.known.learnt, t.known.jitter, _ = h.known.used.value(now)
+	t.disproof, t.learntUnused = h.known.used.disproof, unused.learnt
+	t.used.limit, t.used.from = t.known.limit()
+	t.unused.limit, t.unused.from = unused.limit()
 	h.times.Store(t)
+}
+
+// idleLimit is the limit in force for a connection that has been used, or not, on which the
+// server announced a timeout, or didn't.
+func (h *host) idleLimit(announced time.Duration, used bool) inForce {
+	t := h.times.Load()
+	switch {
+	case !used:
+		return t.unused
+	case announced == 0:
+		return t.used
+	}
+	known := t.known
+	known.announced = announced
+	limit, from := known.limit()
+	return inForce{limit, from}
 }
 
 // forgetOld forgets what was learnt long ago.
@@ -52,19 +78,6 @@ func (h *host) forgetOld(now time.Time) {
 	if h.known.used.events != nil || h.known.unused.events != nil {
 		h.refreshLocked(now)
 	}
-}
-
-// idleLimit is the limit in force for a connection; zero: none.
-func (h *host) idleLimit(announced time.Duration, used bool) (time.Duration, limitSource) {
-	known := h.times.Load()
-	t := known.timeouts
-	t.announced = announced
-	if used {
-		t.learnt, t.jitter = known.learnt, known.jitter
-	} else {
-		t.learnt = known.learntUnused
-	}
-	return t.limit()
 }
 
 // noteIdleCloseLocked notes that the peer has closed c, which was idle until now: at what

@@ -48,7 +48,7 @@ func (h *host) lookAgainShared(g *grant) error {
 // overdue tells whether c has been idle for its peer for as long as its limit says. Those
 // who hold it may have no stream yet, as a hook of theirs runs.
 func (c *conn) overdue(now time.Time) bool {
-	limit, _ := c.h.idleLimit(0, true)
+	limit := c.h.idleLimit(0, true).limit
 	if limit == 0 {
 		return false
 	}

@@ -45,8 +45,7 @@ func (h *host) statsLocked() (hs HostStats, shared []*conn) {
 	tot := h.totalsLocked()
 	h.refreshLocked(time.Now())
 	times := h.times.Load()
-	limit, from := h.idleLimit(h.known.shown, true)
-	unused, fromUnused := h.idleLimit(0, false)
+	used, unused := h.idleLimit(h.known.shown, true), times.unused
 	return HostStats{
 		Host:            h.key.addr,
 		Scheme:          h.key.scheme,
@@ -57,14 +56,14 @@ func (h *host) statsLocked() (hs HostStats, shared []*conn) {
 		InUse:           h.inUseLocked(),
 		Dialing:         h.dialing,
 		Waiting:         h.queue.len(),
-		IdleLimit:       limit,
-		IdleLimitSource: from.String(),
+		IdleLimit:       used.limit,
+		IdleLimitSource: used.from.String(),
 
-		UnusedLimit:       unused,
-		UnusedLimitSource: fromUnused.String(),
-		LearntIdle:        times.learnt,
+		UnusedLimit:       unused.limit,
+		UnusedLimitSource: unused.from.String(),
+		LearntIdle:        times.known.learnt,
 		LearntUnused:      times.learntUnused,
-		RTT:               times.connect,
+		RTT:               times.known.connect,
 		Totals:            tot,
 	}, shared
 }

@@ -12,9 +12,8 @@ import "time"
 // one is wanted.
 func (h *host) keepWitnessLocked(c *conn, now time.Time) bool {
 	k := &h.known
-	_, from := h.idleLimit(c.announced, c.uses > 0)
 	switch {
-	case from != limitLearnt || c.uses == 0 || !k.used.unconfirmed(now):
+	case c.uses == 0 || h.idleLimit(c.announced, true).from != limitLearnt || !k.used.unconfirmed(now):
 		return false
 	case k.witness != nil || h.queue.len() > 0 || h.t.closing() || c.epoch != h.epoch:
 		return false
