@@ -162,7 +162,7 @@ func (t *Transport) forget(h *host, now time.Time, keep time.Duration) (again ti
 	if keep > 0 {
 		keep = max(keep, h.known.used.believedFor())
 	}
-	if age(now, h.usedAt) < keep {
+	if now.Sub(h.usedAt) < keep {
 		return h.usedAt.Add(keep)
 	}
 	h.gone = true

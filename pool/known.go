@@ -91,7 +91,7 @@ func (h *host) noteIdleCloseLocked(c *conn, how idleClose, now time.Time) {
 	if c.uses == 0 {
 		l = &h.known.unused
 	}
-	l.closed(age(now, c.idleSince), now)
+	l.closed(now.Sub(c.idleSince), now)
 	h.refreshLocked(now)
 }
 

@@ -7,7 +7,8 @@ import "time"
 // at one moment, whatever its age; so what is closed within a moment counts as one event,
 // and several events have to agree.
 //
-// Its owner guards it. The zero learner has seen nothing.
+// Its owner guards it. The zero learner has seen nothing. Its times are by the monotonic
+// clock, so that one that was set says nothing of a peer.
 type learner struct {
 	events []closeEvent // the newest last; nil until there is one
 
@@ -126,7 +127,7 @@ func (l *learner) value(now time.Time) (idle, jitter time.Duration, ok bool) {
 
 // expire forgets what nothing has confirmed for long.
 func (l *learner) expire(now time.Time) {
-	if l.events != nil && age(now, l.seen()) > max(learntFor, l.believedFor()) {
+	if l.events != nil && now.Sub(l.seen()) > max(learntFor, l.believedFor()) {
 		*l = learner{}
 	}
 }
@@ -150,5 +151,5 @@ func (l *learner) seen() time.Time {
 
 // unconfirmed tells whether it's time to see another close.
 func (l *learner) unconfirmed(now time.Time) bool {
-	return l.idle > 0 && age(now, l.seen()) > max(freshFor, 10*l.idle)
+	return l.idle > 0 && now.Sub(l.seen()) > max(freshFor, 10*l.idle)
 }

@@ -27,11 +27,12 @@ func (h *host) keepWitnessLocked(c *conn, now time.Time) bool {
 
 // judgeWitness says whether c has been a witness for long enough. h.mu is held.
 func (c *conn) judgeWitness(cand candidate, now time.Time) (CloseReason, bool) {
-	if cand.idle >= c.h.known.used.disproof {
-		c.h.noteSurvivalLocked(cand.idle+1, now)
+	if idle := now.Sub(c.idleSince); idle >= c.h.known.used.disproof {
+		c.h.noteSurvivalLocked(idle+1, now)
 		return ReasonIdleLimit, true
 	}
-	cand.limit = 0
+	// A machine that was asleep has seen nothing. Then the connection is only too old.
+	cand.limit = c.h.known.used.disproof
 	reason, ok := judge(cand)
 	return reason, !ok
 }
