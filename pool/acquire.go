@@ -28,6 +28,8 @@ type wish struct {
 	begun  bool            // the request isn't new: Shutdown lets it end
 	http1  bool            // HTTP/2 can't carry it
 	w      **waiter        // made when there is something to wait for
+
+	caution *caution // what it asks of an idle connection; nil: nothing
 }
 
 // acquire returns a connection whose peer was alive a moment ago: the newest idle one
@@ -41,7 +43,7 @@ func (h *host) acquire(ws wish) (grant, error) {
 		if err != nil {
 			return grant{}, err
 		}
-		if g, err = h.admit(g); g.c != nil || err != nil {
+		if g, err = h.admit(g, ws.caution); g.c != nil || err != nil {
 			return g, err
 		}
 	}
@@ -50,14 +52,14 @@ func (h *host) acquire(ws wish) (grant, error) {
 // admit has the last word on a connection that was taken from the idle stack, or
 // delivered. If it may not be used it is retired, and the grant is empty. An error means
 // that there is no point in taking another.
-func (h *host) admit(g grant) (grant, error) {
+func (h *host) admit(g grant, ca *caution) (grant, error) {
 	if g.c.h2 != nil {
 		return h.admitShared(g)
 	}
 	if g.reused && !g.wasIdle {
 		// It was judged when it was handed over. On a busy machine its receiver may have
 		// woken long after.
-		reason, ok := h.judgeNow(g.c)
+		reason, ok := h.judgeNow(g.c, ca)
 		if !ok {
 			h.retire(g.c, reason)
 			return grant{}, nil
@@ -80,10 +82,17 @@ func (h *host) admit(g grant) (grant, error) {
 	return grant{}, g.c.describe(&Error{Phase: PhaseUnsent, Host: h.key.addr, Err: err})
 }
 
-func (h *host) judgeNow(c *conn) (CloseReason, bool) {
+func (h *host) judgeNow(c *conn, ca *caution) (CloseReason, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return judge(c.candidate(time.Now()))
+	now := time.Now()
+	if reason, ok := judge(c.candidate(now)); !ok {
+		return reason, false
+	}
+	if !ca.takes(c, now) {
+		return ReasonUnconfirmed, false
+	}
+	return "", true
 }
 
 // look asks the kernel, as the last thing before the first byte, whether the peer has
@@ -118,7 +127,7 @@ func (h *host) dropStale(c *conn, reason CloseReason) {
 // one; or it waits for one.
 func (h *host) take(ws wish) (grant, error) {
 	(*ws.w).end() // it was served, and what it was given is no good: its dial was somebody's
-	for {
+	for made := false; ; {
 		now := time.Now()
 		h.mu.Lock()
 		if h.gone || ws.http1 && h.proto == protocolHTTP2 {
@@ -129,7 +138,15 @@ func (h *host) take(ws wish) (grant, error) {
 			h.mu.Unlock()
 			return grant{}, &Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed}
 		}
-		c, wasIdle := h.pickLocked(ws.http1)
+		c, wasIdle := h.pickLocked(ws, now)
+		if c == nil && !made {
+			if old := h.tooOldLocked(ws, now); old != nil {
+				h.mu.Unlock()
+				h.drop(old, ReasonUnconfirmed)
+				made = true // room for one dial
+				continue
+			}
+		}
 		if c == nil {
 			err := h.enqueueLocked(ws, now)
 			h.mu.Unlock()

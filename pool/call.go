@@ -38,6 +38,9 @@ type call struct {
 	small []byte  // a body that was in memory, taken when a connection was held
 	w     *waiter // if it had to wait; a replacement keeps its place
 
+	caution *caution // of a request that isn't to be lost to a stale connection; else nil
+	asks    bool     // by Expect: 100-continue
+
 	h    *host
 	g    grant
 	x    exchange
@@ -58,6 +61,9 @@ func newCall(t *Transport, req *http.Request) *call {
 	c := &call{t: t, req: req, trace: httptrace.ContextClientTrace(req.Context())}
 	if req.Body != nil && req.Body != http.NoBody && !inMemory(req) {
 		c.body = &upload{body: req.Body}
+	}
+	if t.set.confirms {
+		c.caution = newCaution(req)
 	}
 	return c
 }
@@ -82,6 +88,7 @@ func (c *call) run() (*http.Response, error) {
 		switch {
 		case e == nil:
 			return resp, nil
+		case c.rejected(e):
 		case n >= c.patience(e) || !c.replaceable(e):
 			return nil, c.failed(e)
 		}
@@ -111,7 +118,7 @@ func (c *call) patience(e *Error) int {
 
 // again is the call that takes c's place.
 func (c *call) again(e *Error) (*call, error) {
-	next := &call{t: c.t, req: c.req, trace: c.trace, body: c.body, small: c.small, w: c.w, once: c.once, resent: c.resent}
+	next := &call{t: c.t, req: c.req, trace: c.trace, body: c.body, small: c.small, w: c.w, once: c.once, resent: c.resent, caution: c.caution}
 	if e.Phase == PhaseRefused {
 		next.resent++
 	}
@@ -133,7 +140,7 @@ func (c *call) take(begun bool) (err error) {
 		c.trace.GetConn(c.h.key.addr)
 	}
 	//lint:ignore SA1019 http.Client's Timeout sets Cancel for transports that it doesn't know
-	c.g, err = c.h.acquire(wish{c.req.Context(), c.req.Cancel, begun, c.h.speaks.both() && needsHTTP1(c.req), &c.w})
+	c.g, err = c.h.acquire(wish{c.req.Context(), c.req.Cancel, begun, c.h.speaks.both() && needsHTTP1(c.req), &c.w, c.caution.of(c.h)})
 	return err
 }
 
@@ -181,6 +188,9 @@ func (c *call) send() (*http.Response, *Error) {
 			return nil, c.describe(&Error{Phase: PhaseUnsent, Err: err})
 		}
 	}
+	if err := c.confirm(); err != nil {
+		return nil, c.describe(&Error{Phase: PhaseUnsent, Err: c.cause(err)})
+	}
 	return c.exchange()
 }
 
@@ -208,6 +218,9 @@ func (c *call) exchange() (*http.Response, *Error) {
 		conn.uses--
 		c.h.put(conn) // it is as it was
 		return nil, c.describe(&Error{Phase: PhaseUnsent, Err: &CallerError{CallerRequest, r.Err}})
+	}
+	if c.asks {
+		c.noteWord(err)
 	}
 	c.h.sent.Add(1)
 	if c.g.reused {
@@ -241,6 +254,9 @@ func (c *call) prepare() error {
 	if err := c.ended(); err != nil {
 		return err
 	}
+	if c.asks = c.decideExpect(); c.asks && c.small == nil && c.body == nil {
+		c.body = &upload{body: c.req.Body} // not to be read before the peer's word
+	}
 	if c.body != nil || c.small != nil || c.req.Body == nil || c.req.Body == http.NoBody {
 		return nil
 	}
@@ -253,7 +269,7 @@ func (c *call) prepare() error {
 
 // wire is the request as the connection sends it.
 func (c *call) wire() wire.Request {
-	r := wire.Request{Request: c.req, Small: c.small}
+	r := wire.Request{Request: c.req, Small: c.small, Confirm: c.asks}
 	set := c.t.set
 	r.Gzip = !set.disableCompression && wantsGzip(c.req)
 	r.Close = set.disableKeepAlives && !switchesProtocol(c.req.Header)

@@ -43,6 +43,26 @@ type Config struct {
 	// own, up to a tenth shorter, so that they aren't renewed all at once. Zero: no limit.
 	MaxConnAge time.Duration
 
+	// ConfirmAfter is how long a connection may be idle before a request that may not run
+	// twice (any method but GET, HEAD, OPTIONS and TRACE; no upgrade) asks the peer for a sign
+	// of life. That costs a round trip, on such connections only. Zero: off.
+	//
+	// Over HTTP/2 the peer has to answer a PING before the request leaves, in four round trips
+	// (at least 250 ms); requests at the same time share one. Otherwise another connection is
+	// taken. As servers punish PINGs that come too often, a connection from which something
+	// came in the last 150 ms isn't asked.
+	//
+	// Over HTTP/1.1 the request itself has "Expect: 100-continue", and its body waits for the
+	// answer: for Base.ExpectContinueTimeout, or 1 s if that is zero; then it is sent
+	// nevertheless. If the connection ends before, the error has HeadOnly. A 417 (Expectation
+	// Failed) to it isn't the caller's: the request is sent again without. A host that didn't
+	// answer, or with 417, is asked no more for 5 minutes.
+	//
+	// Where the peer can't be asked so (a request without a body, or a host that isn't asked),
+	// HTTP/1.1 connections that had been idle for longer when they would be taken aren't used:
+	// the oldest of them is closed, and another one dialled in its place.
+	ConfirmAfter time.Duration
+
 	// MaxIdlePerHost bounds a host's idle connections. Zero: Base.MaxIdleConnsPerHost,
 	// and when that is zero too, no bound but Base.MaxIdleConns. (net/http's default of
 	// 2 closes most of what a burst opened.)
@@ -89,6 +109,7 @@ type Config struct {
 type HostConfig struct {
 	ProxyIdleTimeout time.Duration
 	IdleMargin       time.Duration
+	ConfirmAfter     time.Duration
 	MaxIdlePerHost   int
 	MaxConnsPerHost  int
 	MaxWait          time.Duration

@@ -46,6 +46,12 @@ type Error struct {
 	// Sent counts the request's bytes that the connection accepted (before
 	// encryption, so that it can be compared with the message).
 	Sent int64
+	// HeadOnly says that the request has content, that its head was sent, or a part of it, and
+	// that not a byte of the content was, as it waited for the peer's 100 Continue (RFC 9110
+	// section 10.1.1), and nothing came. The phase is PhaseSending. It is no proof that the
+	// request is unprocessed: a proxy may have passed the head on, and a handler begun. It is
+	// so over HTTP/2 too, where the caller has set Expect.
+	HeadOnly bool
 	// BodyTouched says that the request has a body that can't be had again (no
 	// GetBody) and that it was read from: it can't be sent a second time.
 	BodyTouched bool
@@ -65,6 +71,9 @@ func (e *Error) Error() string {
 	b.WriteString(e.Host)
 	b.WriteString(": ")
 	b.WriteString(phaseText[min(int(e.Phase), len(phaseText)-1)])
+	if e.HeadOnly {
+		b.WriteString(", with the head sent and nothing of the body,")
+	}
 	if e.Reused {
 		b.WriteString(" on a reused connection")
 		if e.Idle > 0 {

@@ -30,11 +30,13 @@ func (c *call) replaceable(e *Error) bool {
 	default:
 		return false
 	}
-	if c.body.wasTouched() && (c.req.GetBody == nil || c.x.Facts().BodyBusy) {
-		return false
-	}
 	_, callers := errors.AsType[*CallerError](e)
-	return !callers && c.ended() == nil
+	return !callers && c.bodyRemains() && c.ended() == nil
+}
+
+// bodyRemains tells whether the body is as it was, or can be had again.
+func (c *call) bodyRemains() bool {
+	return !c.body.wasTouched() || c.req.GetBody != nil && !c.x.Facts().BodyBusy
 }
 
 // refusedAlone tells whether the peer refused this one request (REFUSED_STREAM), and not all
@@ -62,7 +64,7 @@ func (c *call) failed(e *Error) *Error {
 // closed.
 func (c *call) lost(err error) *Error {
 	f := c.x.Facts()
-	e := c.describe(&Error{Phase: phaseOf(f), Sent: f.Sent, Err: c.cause(err)})
+	e := c.describe(&Error{Phase: phaseOf(f), Sent: f.Sent, HeadOnly: f.HeadOnly, Err: c.cause(err)})
 	reason := ReasonError
 	switch {
 	case c.g.c.killed.Load() != nil:
@@ -75,6 +77,8 @@ func (c *call) lost(err error) *Error {
 		reason = ReasonTimeout
 	case endedByPeer(err):
 		reason = ReasonPeerAborted
+	case err == wire.ErrExpectationFailed:
+		reason = ReasonUploadUnsent
 	}
 	c.h.retire(c.g.c, reason)
 	if c.g.wasIdle && !f.Answered && f.Sent > 0 {

@@ -54,6 +54,8 @@ type host struct {
 	settling     []*conn
 	waryUntil    time.Time
 	closesBehind int
+
+	deafUntil time.Time // it answers no Expect: 100-continue: see caution.go
 }
 
 // openLocked counts the connections that are not being dialled any more.
@@ -74,15 +76,16 @@ func (h *host) inUseLocked() int { return h.openLocked() - h.idleLocked() }
 func (h *host) emptyLocked() bool { return len(h.conns) == 0 && h.queue.len() == 0 }
 
 // pickLocked returns a connection for one more request: one that carries others already,
-// or the newest idle one; http1: only if it speaks that. It is nil if there is neither, and not yet held.
-func (h *host) pickLocked(http1 bool) (c *conn, wasIdle bool) {
-	if !http1 {
-		if c := h.pickSharedLocked(); c != nil {
+// or the newest idle one that will do for the wish. It is nil if there is neither, and not yet
+// held.
+func (h *host) pickLocked(ws wish, now time.Time) (c *conn, wasIdle bool) {
+	if !ws.http1 {
+		if c := h.pickSharedLocked(ws.caution); c != nil {
 			return c, false
 		}
 	}
 	for i := len(h.idle) - 1; i >= 0; i-- {
-		if c := h.idle[i]; c.takesLocked() && !(http1 && c.h2 != nil) {
+		if c := h.idle[i]; c.takesLocked() && !(ws.http1 && c.h2 != nil) && ws.caution.takes(c, now) {
 			h.removeIdleAtLocked(i)
 			return c, true
 		}

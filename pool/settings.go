@@ -28,6 +28,7 @@ type settings struct {
 	h1                 h1.Options
 	h2                 h2.Options
 	https, plain       protocols
+	confirms           bool         // ConfirmAfter is set, for some host at least
 	oneConn            bool         // HTTP2.StrictMaxConcurrentRequests: no second one for want of streams
 	route              dialer.Route // what all routes share; Addr, TLS and Proxy are filled in per host
 	tls, tls1          *tls.Config  // for https hosts, tls1 for requests that need HTTP/1; cloned by the dialer
@@ -79,7 +80,9 @@ func newSettings(cfg Config) (*settings, error) {
 	s.MaxIdlePerHost = cmp.Or(cfg.MaxIdlePerHost, base.MaxIdleConnsPerHost)
 	s.MaxConnsPerHost = cmp.Or(cfg.MaxConnsPerHost, base.MaxConnsPerHost)
 	s.Hosts = make(map[string]HostConfig, len(cfg.Hosts))
+	s.confirms = cfg.ConfirmAfter > 0
 	for addr, hc := range cfg.Hosts {
+		s.confirms = s.confirms || hc.ConfirmAfter > 0
 		s.Hosts[canonicalAddr("", addr)] = hc
 	}
 	if s.Jitter == nil {
@@ -127,6 +130,7 @@ func (s *settings) forHost(addr string) HostConfig {
 	hc := s.Hosts[addr]
 	hc.ProxyIdleTimeout = cmp.Or(hc.ProxyIdleTimeout, s.ProxyIdleTimeout)
 	hc.IdleMargin = cmp.Or(hc.IdleMargin, s.IdleMargin)
+	hc.ConfirmAfter = cmp.Or(hc.ConfirmAfter, s.ConfirmAfter)
 	hc.MaxIdlePerHost = cmp.Or(hc.MaxIdlePerHost, s.MaxIdlePerHost)
 	hc.MaxConnsPerHost = cmp.Or(hc.MaxConnsPerHost, s.MaxConnsPerHost)
 	hc.MaxWait = cmp.Or(hc.MaxWait, s.MaxWait)

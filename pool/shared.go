@@ -68,13 +68,16 @@ func (h *host) placeLocked(c *conn) {
 
 // pickSharedLocked returns a connection in use that takes one more request, nil if there is
 // none. The oldest is preferred: few connections are kept busy, and the others can rest.
-func (h *host) pickSharedLocked() *conn {
-	for len(h.shared) > 0 {
-		c := h.shared[0]
-		if c.takesLocked() {
+func (h *host) pickSharedLocked(ca *caution) *conn {
+	for i := 0; i < len(h.shared); {
+		switch c := h.shared[i]; {
+		case !c.takesLocked():
+			h.placeLocked(c) // its peer has closed it
+		case ca.shuns(c):
+			i++
+		default:
 			return c
 		}
-		h.placeLocked(c) // its peer has closed it
 	}
 	return nil
 }

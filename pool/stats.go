@@ -27,6 +27,7 @@ const (
 	ReasonClosed       CloseReason = "transport closed"     // Close
 	ReasonUploadUnsent CloseReason = "upload not completed" // the answer ended before the request's body did
 	ReasonGoAway       CloseReason = "goaway"               // HTTP/2: the peer takes no new request on it
+	ReasonUnconfirmed  CloseReason = "unconfirmed"          // idle longer than Config.ConfirmAfter, and nothing vouched for it
 	ReasonWornOut      CloseReason = "worn out"             // HTTP/2: its answers failed to come in time, or its stream ids ran out
 )
 
@@ -48,6 +49,10 @@ type Totals struct {
 	WaitTimeouts uint64 `json:"wait_timeouts"` // requests that ended with ErrWaitTimeout or ErrTooManyWaiters
 	// WaitTime is the sum of the time that requests waited, in nanoseconds.
 	WaitTime time.Duration `json:"wait_time_ns"`
+	// Confirmed counts requests whose connection was asked for a sign of life
+	// (Config.ConfirmAfter), and ConfirmFailed those to which it gave none in time.
+	Confirmed     uint64 `json:"confirmed"`
+	ConfirmFailed uint64 `json:"confirm_failed"`
 	// IdleCloses counts how peers closed idle connections: "fin", "reset", "close_notify"
 	// (TLS), "408" (an answer with that status), "surplus" (other bytes), "goaway"
 	// (HTTP/2), "unknown".
@@ -64,6 +69,8 @@ func (t *Totals) add(o *Totals) {
 	t.Refused += o.Refused
 	t.GoAways += o.GoAways
 	t.Stale += o.Stale
+	t.Confirmed += o.Confirmed
+	t.ConfirmFailed += o.ConfirmFailed
 	t.Dials += o.Dials
 	t.DialsFailed += o.DialsFailed
 	t.DialsUnused += o.DialsUnused

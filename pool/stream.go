@@ -52,7 +52,7 @@ func (c *call) StreamDone(why wire.End) {
 // lostStream turns a failed stream into an *Error.
 func (c *call) lostStream(err error) *Error {
 	f := c.x.Facts()
-	e := c.describe(&Error{Phase: phaseOf(f), Sent: f.Sent, Err: c.cause(err)})
+	e := c.describe(&Error{Phase: phaseOf(f), Sent: f.Sent, HeadOnly: f.HeadOnly, Err: c.cause(err)})
 	if e.Phase == PhaseRefused {
 		c.h.noteRefused()
 	}

@@ -16,7 +16,7 @@ func checkConfig(cfg *Config, base *http.Transport) error {
 	if err := checkSigns(cfg, base); err != nil {
 		return err
 	}
-	if err := cmp.Or(checkUnit("Config.ProxyIdleTimeout", cfg.ProxyIdleTimeout), checkUnit("Config.MaxConnAge", cfg.MaxConnAge)); err != nil {
+	if err := cmp.Or(checkUnit("Config.ProxyIdleTimeout", cfg.ProxyIdleTimeout), checkUnit("Config.MaxConnAge", cfg.MaxConnAge), checkUnit("Config.ConfirmAfter", cfg.ConfirmAfter)); err != nil {
 		return err
 	}
 	if err := checkMargin("Config", cfg.ProxyIdleTimeout, cfg.IdleMargin); err != nil {
@@ -50,6 +50,7 @@ func checkSigns(cfg *Config, base *http.Transport) error {
 		{"Config.ProxyIdleTimeout", int64(cfg.ProxyIdleTimeout)},
 		{"Config.IdleMargin", int64(cfg.IdleMargin)},
 		{"Config.MaxConnAge", int64(cfg.MaxConnAge)},
+		{"Config.ConfirmAfter", int64(cfg.ConfirmAfter)},
 		{"Config.MaxIdlePerHost", int64(cfg.MaxIdlePerHost)},
 		{"Config.MaxConnsPerHost", int64(cfg.MaxConnsPerHost)},
 		{"Config.MaxWait", int64(cfg.MaxWait)},
@@ -93,11 +94,11 @@ func checkHosts(cfg *Config) error {
 			return &ConfigError{where, "another key names the same host (" + key + ")"}
 		}
 		seen[key] = true
-		if err := checkUnit(where+".ProxyIdleTimeout", hc.ProxyIdleTimeout); err != nil {
+		if err := cmp.Or(checkUnit(where+".ProxyIdleTimeout", hc.ProxyIdleTimeout), checkUnit(where+".ConfirmAfter", hc.ConfirmAfter)); err != nil {
 			return err
 		}
 		for name, n := range map[string]int64{
-			"ProxyIdleTimeout": int64(hc.ProxyIdleTimeout), "IdleMargin": int64(hc.IdleMargin), "MaxWait": int64(hc.MaxWait),
+			"ProxyIdleTimeout": int64(hc.ProxyIdleTimeout), "IdleMargin": int64(hc.IdleMargin), "ConfirmAfter": int64(hc.ConfirmAfter), "MaxWait": int64(hc.MaxWait),
 			"MaxIdlePerHost": int64(hc.MaxIdlePerHost), "MaxConnsPerHost": int64(hc.MaxConnsPerHost), "MaxWaiters": int64(hc.MaxWaiters),
 		} {
 			if n < 0 {

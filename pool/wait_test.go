@@ -322,11 +322,11 @@ func TestDeliveredConnectionIsJudgedAgain(t *testing.T) {
 		p := s.exchange()
 		h := s.tr.allHosts()[0]
 		h.mu.Lock()
-		c, _ := h.pickLocked(false) // as if it lay in a waiter's channel
+		c, _ := h.pickLocked(wish{}, time.Now()) // as if it lay in a waiter's channel
 		h.holdLocked(c)
 		h.mu.Unlock()
 		time.Sleep(time.Second)
-		if g, err := h.admit(grant{c: c, reused: true}); g.c != nil || err != nil {
+		if g, err := h.admit(grant{c: c, reused: true}, nil); g.c != nil || err != nil {
 			t.Errorf("got %+v, %v, want none", g, err)
 		}
 		p.wantClosed()
