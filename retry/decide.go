@@ -39,6 +39,8 @@ type Outcome struct {
 	Phase   pool.Phase   // how far the request got
 	Stage   dialer.Stage // with PhaseDial: which part of opening a connection failed; zero: unknown
 	Timeout bool         // a time limit was reached
+	// HeadOnly: the head was sent, and nothing of the body, which waited for 100 Continue.
+	HeadOnly bool
 
 	CallerFault bool // a *pool.CallerError: sending it again would fail in the same way
 	ProxySaidNo bool // a proxy answered CONNECT with a 4xx status, or with no HTTP: it would again
@@ -61,6 +63,7 @@ const (
 	ReasonUnprocessed Reason = "not processed"        // provably: any method is safe
 	ReasonRepeatable  Reason = "method is repeatable" // may have been processed, does no harm
 	ReasonOptedIn     Reason = "caller opted in"      // may have been processed, the caller allows it
+	ReasonHeadOnly    Reason = "body not sent"        // nor anything of it; the policy opted in to two heads
 	ReasonRetryAfter  Reason = "answer says when"     // a status of RetryStatuses with Retry-After
 )
 
@@ -160,6 +163,8 @@ func (p *Policy) mayRepeat(o Outcome) (Reason, bool) {
 		return ReasonRepeatable, true
 	case o.Opted == OptInCall, o.Opted == OptInHeader && !p.IgnoreIdempotencyKey:
 		return ReasonOptedIn, true
+	case p.ResendHeadOnly && o.HeadOnly && o.Status == 0:
+		return ReasonHeadOnly, true
 	}
 	return ReasonProcessed, false
 }

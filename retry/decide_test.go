@@ -14,6 +14,8 @@ import (
 func TestDecide(t *testing.T) {
 	dial := Outcome{Method: "POST", Phase: pool.PhaseDial, BodyReplayable: true}
 	refused := Outcome{Method: "POST", Phase: pool.PhaseRefused, BodyReplayable: true}
+	headOnly := Outcome{Method: "POST", Phase: pool.PhaseSending, HeadOnly: true, BodyReplayable: true}
+	resends := Policy{ResendHeadOnly: true}
 	with := func(o Outcome, change func(*Outcome)) Outcome { change(&o); return o }
 	answered := func(code int, after time.Duration) Outcome {
 		return Outcome{Method: "GET", Phase: pool.PhaseResponse, BodyReplayable: true,
@@ -50,6 +52,16 @@ func TestDecide(t *testing.T) {
 		{"nothing repeatable", Policy{Repeatable: []string{}}, Outcome{Phase: pool.PhaseSent, BodyReplayable: true}, Verdict{Reason: ReasonProcessed}},
 		{"PUT made repeatable", Policy{Repeatable: []string{"PUT"}}, Outcome{Method: "PUT", Phase: pool.PhaseSent, BodyReplayable: true}, Verdict{Retry: true, Reason: ReasonRepeatable}},
 		{"an unknown phase number proves nothing", Policy{}, with(dial, func(o *Outcome) { o.Phase = 200 }), Verdict{Reason: ReasonProcessed}},
+
+		{"head only, no opt-in", Policy{}, headOnly, Verdict{Reason: ReasonProcessed}},
+		{"head only", resends, headOnly, Verdict{Retry: true, Reason: ReasonHeadOnly}},
+		{"head only, for the third time", resends, with(headOnly, func(o *Outcome) { o.Retry = 2 }), Verdict{Reason: ReasonExhausted}},
+		{"head only, one-shot body", resends, with(headOnly, func(o *Outcome) { o.BodyReplayable = false }), Verdict{Reason: ReasonBody}},
+		{"head only, timeout", resends, with(headOnly, func(o *Outcome) { o.Timeout = true }), Verdict{Reason: ReasonTimeout}},
+		{"head only, GET", resends, with(headOnly, func(o *Outcome) { o.Method = "GET" }), Verdict{Retry: true, Reason: ReasonRepeatable}},
+		{"head only, method left alone", Policy{ResendHeadOnly: true, Methods: []string{"PUT"}}, headOnly, Verdict{Reason: ReasonMethod}},
+		{"the body was sent", resends, with(headOnly, func(o *Outcome) { o.HeadOnly = false }), Verdict{Reason: ReasonProcessed}},
+		{"an answer", Policy{ResendHeadOnly: true, RetryStatuses: []int{503}}, with(answered(503, 0), func(o *Outcome) { o.Method, o.HeadOnly = "POST", true }), Verdict{Reason: ReasonProcessed}},
 
 		{"503, no policy for it", Policy{}, answered(503, 0), Verdict{Reason: ReasonAnswered}},
 		{"503 with Retry-After", patient, answered(503, time.Second), Verdict{Retry: true, Reason: ReasonRetryAfter, After: time.Second}},

@@ -9,6 +9,8 @@
 //   - It may have been processed: only GET, HEAD and OPTIONS are sent again, and
 //     other methods when the caller said that it may be executed twice, by an
 //     Idempotency-Key header or [WithIdempotent]. "No answer came" is no proof.
+//   - The peer has its head at most, as the body waited for a word that never came: any
+//     method is sent again if the policy says so (ResendHeadOnly).
 //   - An HTTP answer is an answer. It is returned, whatever its status, unless the
 //     policy names the status and the answer carries a Retry-After.
 //   - The caller's own fault (an invalid request, a body that fails, a hook's veto,

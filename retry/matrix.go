@@ -9,18 +9,20 @@ import (
 // A Row is one line of a policy's matrix: a failure of a request's first attempt, whose
 // body can be had again, and what the policy says to it.
 type Row struct {
-	Phase   string `json:"phase"`
-	Timeout bool   `json:"timeout"`
-	Method  string `json:"method"`
-	OptIn   string `json:"opt_in"` // OptIn's String
-	Retry   bool   `json:"retry"`
-	Reason  Reason `json:"reason"`
+	Phase    string `json:"phase"`
+	HeadOnly bool   `json:"head_only"` // with phase sending: Outcome's HeadOnly
+	Timeout  bool   `json:"timeout"`
+	Method   string `json:"method"`
+	OptIn    string `json:"opt_in"` // OptIn's String
+	Retry    bool   `json:"retry"`
+	Reason   Reason `json:"reason"`
 }
 
 var (
-	matrixPhases = []pool.Phase{
-		pool.PhaseWait, pool.PhaseDial, pool.PhaseUnsent, pool.PhaseRefused,
-		pool.PhaseSending, pool.PhaseSent, pool.PhaseResponse, pool.PhaseUnknown,
+	matrixPhases = []Outcome{
+		{Phase: pool.PhaseWait}, {Phase: pool.PhaseDial}, {Phase: pool.PhaseUnsent}, {Phase: pool.PhaseRefused},
+		{Phase: pool.PhaseSending, HeadOnly: true}, {Phase: pool.PhaseSending}, {Phase: pool.PhaseSent},
+		{Phase: pool.PhaseResponse}, {Phase: pool.PhaseUnknown},
 	}
 	matrixMethods = []string{
 		http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
@@ -33,13 +35,13 @@ var (
 // verdict, in this order of sorting. It is what Decide says, not a copy of the rules.
 func Matrix(p Policy) []Row {
 	rows := make([]Row, 0, len(matrixPhases)*2*len(matrixMethods)*len(matrixOptIns))
-	for _, phase := range matrixPhases {
-		for _, timeout := range []bool{false, true} {
-			for _, method := range matrixMethods {
-				for _, opt := range matrixOptIns {
-					o := Outcome{Phase: phase, Timeout: timeout, Method: method, Opted: opt, BodyReplayable: true}
+	for _, o := range matrixPhases {
+		o.BodyReplayable = true
+		for _, o.Timeout = range []bool{false, true} {
+			for _, o.Method = range matrixMethods {
+				for _, o.Opted = range matrixOptIns {
 					v := p.Decide(o)
-					rows = append(rows, Row{phase.String(), timeout, method, opt.String(), v.Retry, v.Reason})
+					rows = append(rows, Row{o.Phase.String(), o.HeadOnly, o.Timeout, o.Method, o.Opted.String(), v.Retry, v.Reason})
 				}
 			}
 		}

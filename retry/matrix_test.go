@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"example.com/connwise/pool"
 )
 
 // columns of the pinned grids: a method, "+key" with an Idempotency-Key header, "+call"
@@ -21,6 +19,7 @@ var grids = map[string]string{
 		dial                 yyyy yyyy yyyy y   yyyy yyyy yyyy y
 		unsent               yyyy yyyy yyyy y   yyyy yyyy yyyy y
 		refused              yyyy yyyy yyyy y   yyyy yyyy yyyy y
+		head-only            yyy- ---- yyyy y   ---- ---- ---- -
 		sending              yyy- ---- yyyy y   ---- ---- ---- -
 		sent                 yyy- ---- yyyy y   ---- ---- ---- -
 		response             yyy- ---- yyyy y   ---- ---- ---- -
@@ -30,6 +29,7 @@ var grids = map[string]string{
 		dial                 yyyy yyyy yyyy y   ---- ---- ---- -
 		unsent               yyyy yyyy yyyy y   ---- ---- ---- -
 		refused              yyyy yyyy yyyy y   ---- ---- ---- -
+		head-only            yyy- ---- -y-y y   ---- ---- ---- -
 		sending              yyy- ---- -y-y y   ---- ---- ---- -
 		sent                 yyy- ---- -y-y y   ---- ---- ---- -
 		response             yyy- ---- -y-y y   ---- ---- ---- -
@@ -39,6 +39,7 @@ var grids = map[string]string{
 		dial                 yyyy yyyy yyyy y   yyyy yyyy yyyy y
 		unsent               yyyy yyyy yyyy y   yyyy yyyy yyyy y
 		refused              yyyy yyyy yyyy y   yyyy yyyy yyyy y
+		head-only            yy-- ---- yyyy y   yy-- ---- yyyy y
 		sending              yy-- ---- yyyy y   yy-- ---- yyyy y
 		sent                 yy-- ---- yyyy y   yy-- ---- yyyy y
 		response             yy-- ---- yyyy y   yy-- ---- yyyy y
@@ -48,6 +49,7 @@ var grids = map[string]string{
 		dial                 yy-- ---- ---- y   yy-- ---- ---- y
 		unsent               yy-- ---- ---- y   yy-- ---- ---- y
 		refused              yy-- ---- ---- y   yy-- ---- ---- y
+		head-only            yy-- ---- ---- y   yy-- ---- ---- y
 		sending              yy-- ---- ---- y   yy-- ---- ---- y
 		sent                 yy-- ---- ---- y   yy-- ---- ---- y
 		response             yy-- ---- ---- y   yy-- ---- ---- y
@@ -57,6 +59,7 @@ var grids = map[string]string{
 		dial                 ---- ---- ---- -   ---- ---- ---- -
 		unsent               ---- ---- ---- -   ---- ---- ---- -
 		refused              ---- ---- ---- -   ---- ---- ---- -
+		head-only            ---- ---- ---- -   ---- ---- ---- -
 		sending              ---- ---- ---- -   ---- ---- ---- -
 		sent                 ---- ---- ---- -   ---- ---- ---- -
 		response             ---- ---- ---- -   ---- ---- ---- -
@@ -77,7 +80,7 @@ func TestB11_Matrix(t *testing.T) {
 			}
 			rows := map[string]bool{}
 			for _, r := range Matrix(p) {
-				rows[rowKey(r.Phase, r.Timeout, r.Method, r.OptIn)] = r.Retry
+				rows[rowKey(phaseKey(r), r.Timeout, r.Method, r.OptIn)] = r.Retry
 			}
 			forEachCell(t, grids[name], func(phase string, timeout bool, method, opt string, want bool) {
 				got, ok := rows[rowKey(phase, timeout, method, opt)]
@@ -92,11 +95,36 @@ func TestB11_Matrix(t *testing.T) {
 	}
 }
 
+// TestResendHeadOnly: the opt-in changes one row of the matrix, for every method.
+func TestResendHeadOnly(t *testing.T) {
+	for _, name := range Names() {
+		p, _ := Named(name)
+		before := Matrix(p)
+		p.ResendHeadOnly = true
+		for i, r := range Matrix(p) {
+			want := before[i]
+			if r.HeadOnly && !want.Retry && want.Reason == ReasonProcessed {
+				late := r.Timeout && p.Timeouts != TimeoutsAlways
+				want.Retry, want.Reason = !late, ReasonHeadOnly
+				if late {
+					want.Reason = ReasonTimeout
+				}
+			}
+			if r != want {
+				t.Errorf("%s: got %+v, want %+v", name, r, want)
+			}
+			if got := transportRetries(t, p, phaseKey(r), r.Timeout, r.Method, r.OptIn); r.HeadOnly && got != want.Retry {
+				t.Errorf("%s: Transport: %+v, retries: %v", name, r, got)
+			}
+		}
+	}
+}
+
 // TestMatrixIsComplete: each combination has its row, once.
 func TestMatrixIsComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range Matrix(Default()) {
-		key := rowKey(r.Phase, r.Timeout, r.Method, r.OptIn)
+		key := rowKey(phaseKey(r), r.Timeout, r.Method, r.OptIn)
 		if seen[key] {
 			t.Errorf("twice: %s", key)
 		}
@@ -105,7 +133,7 @@ func TestMatrixIsComplete(t *testing.T) {
 			t.Errorf("no reason: %s", key)
 		}
 	}
-	if want := 8 * 2 * 8 * 3; len(seen) != want {
+	if want := 9 * 2 * 8 * 3; len(seen) != want {
 		t.Errorf("%d rows, want %d", len(seen), want)
 	}
 }
@@ -133,6 +161,14 @@ func TestNamed(t *testing.T) {
 	}
 }
 
+// phaseKey is a row's name in the grids.
+func phaseKey(r Row) string {
+	if r.HeadOnly {
+		return "head-only"
+	}
+	return r.Phase
+}
+
 func rowKey(phase string, timeout bool, method, opt string) string {
 	return fmt.Sprint(phase, timeout, method, opt)
 }
@@ -158,10 +194,12 @@ func forEachCell(t *testing.T, grid string, f func(phase string, timeout bool, m
 
 // transportRetries sends a request whose first attempt fails in that way.
 func transportRetries(t *testing.T, p Policy, phase string, timeout bool, method, opt string) bool {
-	e := failed(phaseNamed(t, phase))
+	o := phaseNamed(t, phase)
+	e := failed(o.Phase)
 	if timeout {
-		e = timedOutIn(e.Phase)
+		e = timedOutIn(o.Phase)
 	}
+	e.HeadOnly = o.HeadOnly
 	base := newScript(t, e, status(200))
 	req := newRequest(t, method, strings.NewReader("body"))
 	switch opt {
@@ -182,12 +220,12 @@ func transportRetries(t *testing.T, p Policy, phase string, timeout bool, method
 	return len(base.sent) == 2
 }
 
-func phaseNamed(t *testing.T, name string) pool.Phase {
-	for _, p := range matrixPhases {
-		if p.String() == name {
-			return p
+func phaseNamed(t *testing.T, name string) Outcome {
+	for _, o := range matrixPhases {
+		if phaseKey(Row{Phase: o.Phase.String(), HeadOnly: o.HeadOnly}) == name {
+			return o
 		}
 	}
 	t.Fatalf("there is no phase %q", name)
-	return 0
+	return Outcome{}
 }

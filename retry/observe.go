@@ -25,7 +25,7 @@ func observe(req *http.Request, resp *http.Response, err error) Outcome {
 	o.Phase, o.Stage = phaseOf(err)
 	o.Timeout = timedOut(err)
 	if e, ok := errors.AsType[*pool.Error](err); ok {
-		o.Retry = e.Resent
+		o.Retry, o.HeadOnly = e.Resent, e.HeadOnly
 	}
 	_, o.CallerFault = errors.AsType[*pool.CallerError](err)
 	o.Closed = errors.Is(err, pool.ErrClosed)

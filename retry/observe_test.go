@@ -33,10 +33,10 @@ func TestA11_SpellingDoesNotMatter(t *testing.T) {
 		nil,
 	}
 	req := newRequest(t, "POST", nil)
-	for _, phase := range matrixPhases {
-		want := Outcome{Method: "POST", Phase: phase}
+	for _, o := range matrixPhases {
+		phase, want := o.Phase, Outcome{Method: "POST", Phase: o.Phase, HeadOnly: o.HeadOnly}
 		for _, cause := range spellings {
-			err := fmt.Errorf("middleware: %w", &pool.Error{Phase: phase, Err: cause})
+			err := fmt.Errorf("middleware: %w", &pool.Error{Phase: phase, HeadOnly: o.HeadOnly, Err: cause})
 			if got := observe(req, nil, err); got != want {
 				t.Errorf("%v, %v: got %+v, want %+v", phase, cause, got, want)
 			}

@@ -65,6 +65,15 @@ type Policy struct {
 	// in net/http. WithIdempotent counts in any case.
 	IgnoreIdempotencyKey bool
 
+	// ResendHeadOnly sends a request again, whatever its method, of which no more than the head
+	// was sent, as its body waited for the peer's 100 Continue and the connection ended
+	// (pool.Error.HeadOnly; pool.Config.ConfirmAfter makes for it). It's an opt-in, because the
+	// origin can see the head twice: of ten proxies, six pass the head on before they have the
+	// body, so that a handler may have begun, and may have acted on the head alone. No origin
+	// gets the body twice. A body that can't be had again isn't sent again: it was untouched,
+	// but RoundTrip has closed it. Zero: off, as in all presets.
+	ResendHeadOnly bool
+
 	// RetryStatuses are the statuses of answers that are retried, for Repeatable
 	// methods and opted-in requests, if the answer has a valid Retry-After (RFC 9110
 	// section 10.2.3, either form). The wait is then at least what it says. Nil: no answer is.

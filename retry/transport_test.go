@@ -60,8 +60,8 @@ func TestA5_AnswersAreReturned(t *testing.T) {
 // TestCallerFaultsAreFinal: what the caller did wrong is not tried again, in any phase.
 func TestCallerFaultsAreFinal(t *testing.T) {
 	for _, source := range []pool.CallerSource{pool.CallerRequest, pool.CallerBody, pool.CallerHook} {
-		for _, phase := range matrixPhases {
-			e := &pool.Error{Phase: phase, Err: &pool.CallerError{Source: source, Err: errWire}}
+		for _, o := range matrixPhases {
+			e := &pool.Error{Phase: o.Phase, HeadOnly: o.HeadOnly, Err: &pool.CallerError{Source: source, Err: errWire}}
 			base := newScript(t, e)
 			if _, err := (&Transport{Base: base, Policy: atOnce(Default())}).RoundTrip(newRequest(t, "GET", nil)); err != error(e) {
 				t.Errorf("got %v, want %v", err, e)

@@ -14,7 +14,7 @@ import (
 )
 
 func newPolicy() *cobra.Command {
-	var asJSON bool
+	var asJSON, headOnly bool
 	cmd := &cobra.Command{
 		Use:   "policy [NAME]",
 		Short: "Print what a retry policy does with each failure",
@@ -26,6 +26,7 @@ whether it was a timeout, and the method.
 Presets: ` + strings.Join(retry.Names(), ", ") + ". Without a name: " + retry.Names()[0] + ".",
 		Example: `  connwise policy
   connwise policy never-timeouts
+  connwise policy --resend-head-only
   connwise policy once --json | jq '.rows[] | select(.method == "POST" and .retry)'`,
 		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: retry.Names(),
@@ -38,6 +39,7 @@ Presets: ` + strings.Join(retry.Names(), ", ") + ". Without a name: " + retry.Na
 			if !ok || name == "" {
 				return &usageError{fmt.Sprintf("policy: unknown preset %q; known: %s", name, strings.Join(retry.Names(), ", "))}
 			}
+			p.ResendHeadOnly = headOnly
 			if err := printPolicy(cmd.OutOrStdout(), name, p, asJSON); err != nil {
 				return fmt.Errorf("policy: %w", err)
 			}
@@ -45,6 +47,7 @@ Presets: ` + strings.Join(retry.Names(), ", ") + ". Without a name: " + retry.Na
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: a row for each phase, timeout, method and opt-in")
+	cmd.Flags().BoolVar(&headOnly, "resend-head-only", false, "with the policy's ResendHeadOnly: send again what the peer has the head of at most")
 	return cmd
 }
 
@@ -52,6 +55,8 @@ const policyLegend = `  yes   sent again
   key   sent again with an Idempotency-Key header, or the caller's word for it
   call  sent again only on the caller's word for it (retry.WithIdempotent)
   -     not sent again
+"sending, head only": the body waited for the peer's 100 Continue, and the connection ended
+(pool.Error.HeadOnly). With --resend-head-only it is sent again, by retry.Policy.ResendHeadOnly.
 `
 
 // printPolicy writes a preset; the error is w's.
@@ -93,6 +98,9 @@ func (m matrix) writeTable(w io.Writer) error {
 	cells := make(map[failure]map[string]string)
 	for _, r := range m.Rows {
 		f := failure{r.Phase, r.Timeout}
+		if r.HeadOnly {
+			f.phase += ", head only"
+		}
 		if cells[f] == nil {
 			failures = append(failures, f)
 			cells[f] = make(map[string]string)

@@ -46,6 +46,31 @@ func TestPolicyTable(t *testing.T) {
 	}
 }
 
+// TestPolicyHeadOnly: the row has the opt-in's verdicts, and its neighbour doesn't.
+func TestPolicyHeadOnly(t *testing.T) {
+	for flag, wants := range map[string][]string{
+		"--json=false": {
+			"sending, head only no yes yes yes call call call call call",
+			"sending no yes yes yes call call call call call",
+		},
+		"--resend-head-only": {
+			"sending, head only no yes yes yes yes yes yes yes yes",
+			"sending, head only yes - - - - - - - -",
+			"sending no yes yes yes call call call call call",
+		},
+	} {
+		var lines []string
+		for line := range strings.Lines(exec(t.Context(), "policy", "never-timeouts", flag).stdout) {
+			lines = append(lines, strings.Join(strings.Fields(line), " "))
+		}
+		for _, want := range wants {
+			if !slices.Contains(lines, want) {
+				t.Errorf("%s: no line %q in:\n%s", flag, want, strings.Join(lines, "\n"))
+			}
+		}
+	}
+}
+
 func TestPolicyJSON(t *testing.T) {
 	got := exec(t.Context(), "policy", "once", "--json")
 	var m matrix
