@@ -56,11 +56,12 @@ followed, proxies of the environment aren't used, and all connections go to the 
 address that the first went to. With https it measures h2 and h1s, as far as the server
 offers them; with http h1, and h2c only where --proto names it.
 
-It takes as long as the server's idle timeout, and at least 15s. Ctrl-C ends it and
-prints what is known by then.
+It takes about as long as the server's idle timeout, or --max; where that is short, the
+unused connections and the requests make it up to 15s. Ctrl-C ends it and prints what is
+known by then.
 
 Rows:
-  idle timeout  when idle connections ended, counted from the last byte of the answer
+  idle          when idle connections ended, counted from the last byte of the answer
   ended by      what the server says, in order: goaway, 408, close_notify, fin, reset;
                 lingers: the connection is still open 10s after the first word
   unused        the same of connections without a request

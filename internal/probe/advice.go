@@ -39,7 +39,9 @@ func advise(r *Report) *Advice {
 	if len(bounds) == 0 {
 		return nil
 	}
-	b := slices.MinFunc(bounds, func(x, y bound) int { return cmp.Compare(x.at, y.at) })
+	b := slices.MinFunc(bounds, func(x, y bound) int {
+		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(y.margin, x.margin))
+	})
 	a := &Advice{ProxyIdleTimeout: Millis(b.at), Measured: b.measured}
 	if b.margin > min(max(b.at/10, 25*time.Millisecond), 5*time.Second) {
 		a.IdleMargin = Millis(min(b.margin, b.at/2).Round(time.Millisecond))
@@ -59,7 +61,7 @@ func (p *Protocol) bounds(cut bool) []bound {
 			fmt.Sprintf("%s: the server ended none of %d connections in that time.", p.Proto, e.Conns), 0, false})
 	}
 	if h := p.KeepAlive; h != nil && h.Timeout > 0 {
-		list = append(list, bound{h.Timeout.Duration(), fmt.Sprintf("%s: the server announces it by Keep-Alive.", p.Proto), 0, true})
+		list = append(list, bound{h.Timeout.Duration(), fmt.Sprintf("%s: the server announces it by a Keep-Alive field.", p.Proto), 0, true})
 	}
 	var alive Millis
 	for _, c := range p.Checks {

@@ -10,8 +10,9 @@ import (
 const maxCounted = 64 << 20
 
 // count sends requests in sequence on s, whose first answer was a, until the peer wants no
-// more, and notes how it ended the connection.
+// more, notes how it ended the connection, and closes s.
 func (m *measurement) count(ctx context.Context, s session, a answer) {
+	defer s.Close()
 	r := &m.Requests
 	r.Served = 1
 	var read int64

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/connwise/dialer"
+	"example.com/connwise/health"
 )
 
 // maxAnswer bounds what is read of one answer, head and body, in bytes.
@@ -35,7 +36,7 @@ type link struct {
 type wire struct {
 	net.Conn
 	last time.Time // of the last Read that returned bytes
-	end  error     // of a Read; nil: none but timeouts
+	end  error     // how it ended; nil: it hasn't
 }
 
 func (w *wire) Read(p []byte) (int, error) {
@@ -43,7 +44,17 @@ func (w *wire) Read(p []byte) (int, error) {
 	if n > 0 {
 		w.last = time.Now()
 	}
-	if err != nil && !isTimeout(err) {
+	if err != nil && !isTimeout(err) && w.end == nil {
+		w.end = err
+	}
+	return n, err
+}
+
+// Write notes a RST: a socket tells of it once, to whoever asks first, and then looks as if a
+// FIN had come.
+func (w *wire) Write(p []byte) (int, error) {
+	n, err := w.Conn.Write(p)
+	if health.CauseOf(err) == health.CauseReset && w.end == nil {
 		w.end = err
 	}
 	return n, err

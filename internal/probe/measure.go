@@ -40,9 +40,9 @@ func (m *measurement) run(ctx context.Context, l *link) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
 	a, err := s.ask(ctx)
 	if err != nil {
+		_ = s.Close()
 		return fmt.Errorf("the first request: %w", err)
 	}
 	m.learn(l, s, a)
@@ -84,7 +84,7 @@ func hintOf(text string) *Hint {
 	return h
 }
 
-// measure does everything that comes after the first answer, at the same time.
+// measure does everything that comes after the first answer, at the same time. It closes s.
 func (m *measurement) measure(ctx context.Context, s session, a answer) {
 	unused, enough := context.WithCancel(ctx)
 	defer enough()
