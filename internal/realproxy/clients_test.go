@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"example.com/connwise/pool"
 	"example.com/connwise/retry"
@@ -49,6 +50,19 @@ func newConnwise(r *rig) *connwise {
 		Base:             &http.Transport{TLSClientConfig: r.tlsConfig(), Protocols: r.protocols()},
 		ProxyIdleTimeout: r.idle,
 	}}
+}
+
+// always is for newConfirming: no connection that is used again has been idle for less.
+const always = time.Nanosecond
+
+// newConfirming returns a client that knows no timeout. Before a POST on a connection that was
+// idle for longer than this it asks the peer for a sign of life, and it sends a POST again of
+// which only the head was sent.
+func newConfirming(r *rig, after time.Duration) *connwise {
+	c := newConnwise(r)
+	c.cfg.ProxyIdleTimeout, c.cfg.ConfirmAfter = 0, after
+	c.policy.ResendHeadOnly = true
+	return c
 }
 
 func (c *connwise) transport(t *testing.T) http.RoundTripper {

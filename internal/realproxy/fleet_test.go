@@ -34,9 +34,37 @@ var raceTime = sync.OnceValue(func() time.Duration {
 	return d
 })
 
-// learnTime is how long a client may take to learn the proxy's timeout: with a connection of
-// its own, a lane sees one close in two seconds.
-func learnTime() time.Duration { return max(12*time.Second, min(raceTime(), 30*time.Second)) }
+// A lesson is the time in which clients learn the proxy's timeout.
+type lesson struct {
+	lasts time.Duration
+	gap   func() time.Duration
+}
+
+// lesson is 30 s of the race itself, if that lasts as long. Else the gaps are beyond the
+// timeout, so that each teaches: in the race a lane with a connection of its own sees a close
+// in every fourth gap or so.
+func (k kind) lesson() lesson {
+	beyond := gaps(k.closed(), k.closed()+0.2)
+	switch {
+	case raceTime() >= 30*time.Second:
+		return lesson{30 * time.Second, k.raceGaps()}
+	case k.coarse:
+		return lesson{20 * time.Second, beyond}
+	default:
+		return lesson{6 * time.Second, beyond}
+	}
+}
+
+// then is the lesson's gap, and the other one's after it.
+func (l lesson) then(gap func() time.Duration) func() time.Duration {
+	end := time.Now().Add(l.lasts)
+	return func() time.Duration {
+		if time.Now().Before(end) {
+			return l.gap()
+		}
+		return gap()
+	}
+}
 
 // A fleet is lanes of one client, each of which sends one POST after the other with a gap
 // in between.
@@ -69,6 +97,12 @@ func (r *rig) untold(name string, lanes int, gap func() time.Duration) fleet {
 	c := newConnwise(r)
 	c.cfg.ProxyIdleTimeout = 0
 	return fleet{client: c, rec: &record{client: "connwise" + name}, lanes: lanes, gap: gap}
+}
+
+// confirming is untold, but POSTs ask for a sign of life where the connection was idle for
+// half of the timeout.
+func (r *rig) confirming(name string, lanes int, gap func() time.Duration) fleet {
+	return fleet{client: newConfirming(r, r.idle/2), rec: &record{client: "connwise" + name}, lanes: lanes, gap: gap}
 }
 
 // std is a fleet of net/http.

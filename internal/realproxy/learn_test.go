@@ -15,15 +15,10 @@ const learntShare = 0.002
 // don't. Over HTTP/2 that is for proxies that send no GOAWAY before they close. A close at a
 // coarse tick may come earlier than all before.
 func TestIdleRaceTeachesTheTimeout(t *testing.T) {
-	var vs []variant
-	for _, v := range append(overHTTP1(http1Kinds...), overHTTP2(silentKinds...)...) {
-		if v.delay > 0 {
-			vs = append(vs, v)
-		}
-	}
 	eachVariant(t, func(t *testing.T, v variant) {
 		r := newRig(t, v, shortIdle)
-		gap := v.kind.raceGaps()
+		first := v.kind.lesson()
+		gap := first.then(v.kind.raceGaps())
 		own := r.untold(", not told", raceLanes(), gap)
 		shared := r.untold(", not told, shared", raceLanes(), gap).shared()
 		waves := r.untold(", not told, in waves", raceLanes(), gap).inWaves()
@@ -31,8 +26,8 @@ func TestIdleRaceTeachesTheTimeout(t *testing.T) {
 		stdWaves := r.std(", in waves", raceLanes(), gap).inWaves()
 		fleets := []fleet{own, shared, waves, std, stdWaves}
 
-		learnt := time.Now().Add(learnTime())
-		stalled := r.run(t, learnTime()+raceTime(), fleets...)
+		learnt := time.Now().Add(first.lasts)
+		stalled := r.run(t, first.lasts+raceTime(), fleets...)
 		stalled.addSlow(std.rec)
 		executed := r.executions()
 		var all, late []outcome
@@ -40,9 +35,8 @@ func TestIdleRaceTeachesTheTimeout(t *testing.T) {
 			all = append(all, judge(f.rec, f.client, executed))
 			late = append(late, judge(f.rec.since(learnt), f.client, executed))
 		}
-		t.Log("all the time:")
 		logTable(t, all...)
-		t.Logf("after %v:", learnTime())
+		t.Logf("of these, after %v:", first.lasts)
 		logTable(t, late...)
 		for i := range 3 {
 			all[i].wantNeverTwice(t)
@@ -52,5 +46,5 @@ func TestIdleRaceTeachesTheTimeout(t *testing.T) {
 		for _, f := range fleets {
 			f.close(t)
 		}
-	}, vs)
+	}, delayed(overHTTP1(http1Kinds...), overHTTP2(silentKinds...)))
 }

@@ -21,6 +21,7 @@ const (
 // A mixed is what came of a load of GETs and POSTs under which the proxy was disturbed.
 type mixed struct {
 	get, post       outcome // connwise's
+	sureGET, sure   outcome // connwise's that asks for a sign of life before each POST
 	stdGET, stdPOST outcome // net/http's
 	executed        peer.Executions
 }
@@ -30,15 +31,17 @@ type mixed struct {
 // and connwise has no connection left.
 func (r *rig) disturb(t *testing.T, f func() error) mixed {
 	t.Helper()
-	ours, std := newConnwise(r), newNetHTTP(r)
+	ours, sure, std := newConnwise(r), newConfirming(r, always), newNetHTTP(r)
 	get, post := &record{client: "connwise GET"}, &record{client: "connwise POST"}
+	sureGET, surePOST := &record{client: "connwise, confirming, GET"}, &record{client: "connwise, confirming, POST"}
 	stdGET, stdPOST := &record{client: "net/http GET"}, &record{client: "net/http POST"}
 
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
-	oursRT, stdRT := ours.transport(t), std.transport(t)
+	oursRT, sureRT, stdRT := ours.transport(t), sure.transport(t), std.transport(t)
 	for range workers {
 		wg.Go(func() { r.mix(oursRT, get, post, stop) })
+		wg.Go(func() { r.mix(sureRT, sureGET, surePOST, stop) })
 		wg.Go(func() { r.mix(stdRT, stdGET, stdPOST, stop) })
 	}
 	err := f()
@@ -49,16 +52,23 @@ func (r *rig) disturb(t *testing.T, f func() error) mixed {
 	}
 
 	ex := r.executions()
-	m := mixed{judge(get, ours, ex), judge(post, ours, ex), judge(stdGET, std, ex), judge(stdPOST, std, ex), ex}
-	logTable(t, m.get, m.post, m.stdGET, m.stdPOST)
+	m := mixed{
+		judge(get, ours, ex), judge(post, ours, ex), judge(sureGET, sure, ex), judge(surePOST, sure, ex),
+		judge(stdGET, std, ex), judge(stdPOST, std, ex), ex,
+	}
+	logTable(t, m.get, m.post, m.sureGET, m.sure, m.stdGET, m.stdPOST)
 	m.post.wantNeverTwice(t)
+	m.sure.wantNeverTwice(t)
 	if r.proto != overH2 { // over HTTP/2 net/http may send a POST again that has been executed
 		m.stdPOST.wantNeverTwice(t)
 	}
-	if m.get.lost > 0 {
-		t.Errorf("%d of %d GETs were answered and not executed", m.get.lost, m.get.requests)
+	for _, o := range []outcome{m.get, m.sureGET} {
+		if o.lost > 0 {
+			t.Errorf("%s: %d of %d were answered and not executed", o.client, o.lost, o.requests)
+		}
 	}
 	ours.close(t)
+	sure.close(t)
 	std.close(t)
 	return m
 }

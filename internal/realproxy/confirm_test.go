@@ -1,0 +1,30 @@
+//go:build proxies && unix
+
+package realproxy
+
+import "testing"
+
+// A POST that gets a sign of life before its body is sent can't lose the race against the
+// proxy's timeout, also while that isn't known: if the connection ends, its body has not been
+// sent, and it can be sent again.
+func TestIdleRaceWithASignOfLife(t *testing.T) {
+	eachVariant(t, func(t *testing.T, v variant) {
+		r := newRig(t, v, shortIdle)
+		gap := v.kind.raceGaps()
+		own := r.confirming(", confirming", raceLanes(), gap)
+		waves := r.confirming(", confirming, in waves", raceLanes(), gap).inWaves()
+		std := r.std("", raceLanes(), gap)
+
+		stalled := r.run(t, raceTime(), own, waves, std)
+		stalled.addSlow(std.rec)
+		executed := r.executions()
+		of := func(f fleet) outcome { return judge(f.rec, f.client, executed) }
+		logTable(t, of(own), of(waves), of(std))
+		of(own).wantCleanBut(t, stalled.atLeast(longStall))
+		of(waves).wantCleanBut(t, stalled.atLeast(longStall))
+		v.wantOfNetHTTP(t, of(std))
+		for _, f := range []fleet{own, waves, std} {
+			f.close(t)
+		}
+	}, delayed(overHTTP1(http1Kinds...), overHTTP2(silentKinds...)))
+}
