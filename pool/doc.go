@@ -17,6 +17,9 @@
 //     age against the limit in force, age, an end seen by the watcher.
 //  4. The last thing before the first byte is one look at the socket, with no lock held
 //     (conn.look in acquire.go).
+//     With Config.ConfirmAfter a request that may not run twice wants more (caution.go): a
+//     PING answered, 100 Continue before its body leaves (confirm.go), or a younger
+//     connection.
 //  5. internal/h1 makes the exchange and collects facts (call.go); or internal/h2 makes it
 //     on a stream (stream.go).
 //  6. On an error, phaseOf (phaseof.go) turns the facts into the Phase of an *Error
