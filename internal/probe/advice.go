@@ -88,8 +88,8 @@ func (p *Protocol) margin() time.Duration {
 	return m
 }
 
-// roundDown returns the number that people would have configured: the next round one below d,
-// or just above it if that is as near as a timer's jitter.
+// roundDown returns the number that somebody may have configured: the next round one below d,
+// or the one just above it, as clocks and timers differ a little.
 func roundDown(d time.Duration) time.Duration {
 	unit := time.Millisecond
 	switch {
@@ -100,7 +100,7 @@ func roundDown(d time.Duration) time.Duration {
 	case d >= 100*time.Millisecond:
 		unit = 10 * time.Millisecond
 	}
-	if near := d.Round(unit); near-d <= max(d/100, 20*time.Millisecond) && near-d <= d/20 {
+	if near := d.Round(unit); near-d <= unit/4 {
 		return near
 	}
 	return max(d.Truncate(unit), time.Microsecond)

@@ -17,6 +17,7 @@ const (
 	wordReset   = "reset"
 	wordAlert   = "alert"
 	wordLingers = "lingers"
+	wordBroken  = "protocol error"
 )
 
 // anyStream is the last id of a GOAWAY that only says that no new stream is wanted; the
@@ -58,13 +59,14 @@ func (e *ending) over(ctx context.Context, l *link, err error) {
 	switch word := l.word(err); {
 	case word != "":
 		e.say(word, now)
-	case e.ended() && ctx.Err() == nil:
-		e.say(wordLingers, now)
-	case e.ended():
 	case err == errTooLong:
 		e.say(wordSurplus, now)
-	default:
+	case !isTimeout(err) && ctx.Err() == nil:
+		e.say(wordBroken, now)
+	case !e.ended():
 		e.openFor = now.Sub(e.began)
+	case ctx.Err() == nil:
+		e.say(wordLingers, now)
 	}
 }
 

@@ -137,6 +137,9 @@ func (s *h2session) ask(ctx context.Context) (answer, error) {
 			return s.answered, s.endOf(&endError{wordGoAway})
 		}
 	}
+	if s.answered.status == 0 {
+		return s.answered, errors.New("the server's answer has no status")
+	}
 	s.began = s.wire.last
 	a := s.answered
 	a.size = maxAnswer - s.room

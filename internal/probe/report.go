@@ -76,8 +76,8 @@ type Endings struct {
 }
 
 // How is a way in which connections ended: the peer's words in their order, out of "goaway",
-// "408", "surplus" (bytes that nobody asked for), "close_notify", "fin", "reset", "alert" and
-// "lingers" (open 10 s after the first word).
+// "408", "surplus" (bytes that nobody asked for), "close_notify", "fin", "reset", "alert" (of
+// TLS), "protocol error" (of HTTP/2) and "lingers" (open 10 s after the first word).
 type How struct {
 	Words string `json:"words"` // joined by ", "
 	Conns int    `json:"connections"`
