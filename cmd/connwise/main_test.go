@@ -134,7 +134,7 @@ func TestCommandLines(t *testing.T) {
 }
 
 func TestHelpHasExamples(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"bench", "--help"}, {"stats", "--help"}, {"policy", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"bench", "--help"}, {"probe", "--help"}, {"stats", "--help"}, {"policy", "--help"}} {
 		got := exec(t.Context(), args...)
 		if !strings.Contains(got.stdout, "Examples:\n  connwise ") {
 			t.Errorf("%v has no example:\n%s", args, got.stdout)

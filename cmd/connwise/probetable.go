@@ -24,11 +24,20 @@ func writeProbeTable(w io.Writer, r *probe.Report) error {
 		if err := texttable.Write(w, []string{"what", "measured"}, probeRows(p), 2); err != nil {
 			return printed(0, err)
 		}
-		if err := printed(fmt.Fprintln(w)); err != nil {
+		if err := printed(fmt.Fprintln(w, notesText(p.Notes))); err != nil {
 			return err
 		}
 	}
 	return printed(io.WriteString(w, probeAdvice(r)))
+}
+
+// notesText has each note in lines of its own.
+func notesText(notes []string) string {
+	var b strings.Builder
+	for _, n := range notes {
+		_, _ = fmt.Fprintf(&b, " note: %s\n", strings.Join(wrap(n, 100), "\n       "))
+	}
+	return b.String()
 }
 
 // probeAdvice is the recommended configuration in the words that introduce it.
@@ -63,9 +72,6 @@ func probeRows(p probe.Protocol) [][]string {
 	}
 	for _, c := range p.Checks {
 		add("used again", fmt.Sprintf("after %v: %s", c.Age, c.Result))
-	}
-	for _, n := range p.Notes {
-		add("note", n)
 	}
 	return rows
 }
@@ -149,12 +155,20 @@ func goAwayText(style string, frames []probe.GoAway) string {
 		if i == 0 {
 			sep = ": "
 		}
-		style += fmt.Sprintf("%slast=%d %s", sep, g.LastStream, g.Code)
+		style += fmt.Sprintf("%slast=%s %s", sep, lastText(g.LastStream), g.Code)
 		if g.Debug != "" {
 			style += fmt.Sprintf(" %q", g.Debug)
 		}
 	}
 	return style
+}
+
+// lastText shows the number that only says that another GOAWAY may follow as people know it.
+func lastText(id uint32) string {
+	if id == 1<<31-1 {
+		return "2^31-1"
+	}
+	return fmt.Sprint(id)
 }
 
 func streamsText(n *uint32) string {
