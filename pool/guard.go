@@ -1,0 +1,255 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/connwise/dialer"
+)
+
+// ReasonClosedInUse is why a Guard's connection was closed if nothing else is known of it:
+// whoever had it closed it.
+const ReasonClosedInUse CloseReason = "closed in use"
+
+// A GuardConfig says how a Guard behaves. The zero GuardConfig works: no idle timeout is
+// known until one is learnt, and connections aren't limited. NewGuard copies it.
+type GuardConfig struct {
+	// ProxyIdleTimeout is how long the proxy or server in front lets a connection idle
+	// before it closes it; a connection takes no request any more once it has been idle for
+	// ProxyIdleTimeout - IdleMargin. Zero: unknown. The limit is then learnt from the ages
+	// at which the peer closes idle connections, and so is a smaller one than this.
+	ProxyIdleTimeout time.Duration
+	// IdleMargin is as in Config. Zero: a tenth of ProxyIdleTimeout, within bounds, or what
+	// the round trip to the peer and its jitter take.
+	IdleMargin time.Duration
+
+	// MaxConnsPerHost bounds the connections to one address, those being dialled included.
+	// A dial beyond it waits, the oldest first. Zero: no limit.
+	//
+	// http.Transport doesn't end a dial when the request that it was for is over or has got
+	// another connection: it goes on waiting, and its connection becomes idle. MaxWait
+	// and MaxWaiters bound that.
+	MaxConnsPerHost int
+	// MaxWait is the longest that a dial waits under MaxConnsPerHost; then it fails with
+	// ErrWaitTimeout. Zero: until its context ends.
+	MaxWait time.Duration
+	// MaxWaiters bounds the dials that wait for one address; one more fails at once with
+	// ErrTooManyWaiters. Zero: no bound.
+	MaxWaiters int
+	// Hosts overrides these settings for single addresses, by "host:port" as the Guard is
+	// asked to dial: behind a proxy, the proxy's.
+	Hosts map[string]GuardHost
+
+	// Dialer opens connections. Nil: the zero Dialer.
+	Dialer *dialer.Dialer
+	// DialContext, if not nil, opens connections in the Dialer's place. It is called under
+	// the Dialer's ConnectTimeout (60 s when zero), and its error is returned in a
+	// *dialer.Error.
+	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+	// TLSClientConfig is for DialTLSContext, and for nothing else. An empty ServerName is the host that is
+	// dialled; for HTTP/2 NextProtos has to have "h2". Nil: the zero tls.Config.
+	TLSClientConfig *tls.Config
+}
+
+// A GuardHost overrides a GuardConfig for one address. Zero fields keep its value.
+type GuardHost struct {
+	ProxyIdleTimeout time.Duration
+	IdleMargin       time.Duration
+	MaxConnsPerHost  int
+	MaxWait          time.Duration
+	MaxWaiters       int
+}
+
+// A Guard opens connections for people who keep their http.Transport, or whatever else takes a
+// DialContext. A connection of its refuses the first write after a rest, with a *GuardError
+// and with no byte accepted, if it has been idle for as long as the limit allows or if its peer
+// has closed it. http.Transport then takes another one, by itself where it can. Under
+// MaxConnsPerHost a dial waits for its turn, with a deadline. The Guard has no goroutine (but
+// for the process's one watcher), and no end: its connections belong to those who dialled.
+//
+// # What it can't do, and Transport can
+//
+//   - http.Transport sends again what a connection took no byte of only if the connection was
+//     used before, and the request has no body or a GetBody. And when the peer's FIN comes between
+//     its taking a connection and its first write, it fails every method but GET, HEAD, OPTIONS,
+//     TRACE and those with an Idempotency-Key, though nothing was written. A
+//     retry.Transport over the http.Transport counts bytes (see Accepted), and closes this gap
+//     for all bodies that can be had again.
+//   - Its errors have no phases. What has been written may have been processed.
+//   - A request doesn't take what comes free first: a dial that was begun goes on, and waits.
+//   - It doesn't see Keep-Alive: timeout=N, an HTTP/2 GOAWAY, a limit on streams, or the
+//     request's method; nothing is confirmed.
+//
+// # What it sees
+//
+// On a plain connection it recognizes requests by their request line, so that it never cuts one
+// short: not a pause in an upload, nor after 100 Continue. After 101 it steps back for good.
+//
+// In TLS it sees the sizes of what passes, no more. It takes a connection for idle if since the
+// last write at least as much was read as an answer takes. So it can be wrong where a
+// request pauses for as long as the idle limit: when interim answers with headers (103) were all that
+// came; after an early answer to an upload that still goes on; and on an upgraded connection (WebSocket) whose next message
+// is longer than 26 bytes. Pings more often than the limit prevent the latter.
+//
+// HTTP/2 is worse: on a connection that is silent for as long as the limit a stream may wait for
+// its answer (a long poll), and the next request ends both. Where DialContext sees HTTP/2 being
+// offered in the handshake, it can't know whether that was taken, and keeps to the limit all
+// the same. http.HTTP2Config.SendPingTimeout below the limit prevents that; or use
+// DialTLSContext, with which HTTP/2 connections are refused only when their peer has closed
+// them, and which can't protect them from the peer's timer therefore. HTTP/2 by prior
+// knowledge is recognized, and treated like that.
+//
+// # Stats
+//
+// A Guard has a Transport's Stats, of what it sees. Host is what was dialled, behind a proxy that; Scheme
+// is empty. Waiting and Waited are dials. Idle are connections that rest; one on which an answer is still being
+// read may be among them, one of HTTP/2 never is. Sent and Reused count what looks like a
+// request's beginning, not over HTTP/2; Stale those refused because the peer had closed. What
+// only a request's end could tell stays zero.
+type Guard struct {
+	cfg    GuardConfig
+	dialer dialer.Dialer
+
+	// mu guards what follows. It is taken before any host's.
+	mu        sync.Mutex
+	hosts     map[string]*guardHost
+	born      int // hosts made since the last look for those to be forgotten
+	forgotten Totals
+}
+
+// NewGuard returns a Guard that behaves as cfg says. The error is a *ConfigError: a setting
+// makes no sense or contradicts another.
+func NewGuard(cfg GuardConfig) (*Guard, error) {
+	if err := checkGuard(&cfg); err != nil {
+		return nil, err
+	}
+	g := &Guard{cfg: cfg, hosts: make(map[string]*guardHost)}
+	if cfg.Dialer != nil {
+		g.dialer = *cfg.Dialer
+	}
+	g.cfg.TLSClientConfig = cfg.TLSClientConfig.Clone()
+	g.cfg.Hosts = make(map[string]GuardHost, len(cfg.Hosts))
+	for addr, gh := range cfg.Hosts {
+		g.cfg.Hosts[canonicalAddr("", addr)] = gh
+	}
+	return g, nil
+}
+
+// forHost is the settings' view of one address.
+func (cfg *GuardConfig) forHost(addr string) GuardHost {
+	gh := cfg.Hosts[addr]
+	return GuardHost{
+		ProxyIdleTimeout: cmp.Or(gh.ProxyIdleTimeout, cfg.ProxyIdleTimeout),
+		IdleMargin:       cmp.Or(gh.IdleMargin, cfg.IdleMargin),
+		MaxConnsPerHost:  cmp.Or(gh.MaxConnsPerHost, cfg.MaxConnsPerHost),
+		MaxWait:          cmp.Or(gh.MaxWait, cfg.MaxWait),
+		MaxWaiters:       cmp.Or(gh.MaxWaiters, cfg.MaxWaiters),
+	}
+}
+
+// DialContext opens a guarded connection; it is meant for http.Transport's DialContext. It
+// waits for a slot under MaxConnsPerHost, and then as long as the Dialer does. The error is an
+// *Error of PhaseWait if no slot came, else a *dialer.Error. As http.Transport may dial for
+// an idempotent request that it sends a second time, neither proves that the request
+// wasn't sent before.
+func (g *Guard) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := g.dial(ctx, network, addr)
+	if err != nil {
+		return nil, err // and not a nil *guardConn
+	}
+	return c, nil
+}
+
+func (g *Guard) dial(ctx context.Context, network, addr string) (*guardConn, error) {
+	h := g.visit(network, addr)
+	if err := h.enter(ctx); err != nil {
+		return nil, err
+	}
+	nc, took, err := g.connect(ctx, network, addr)
+	if err != nil {
+		h.dialFailed()
+		return nil, err
+	}
+	c := h.opened(nc, took)
+	c.watchOver()
+	return c, nil
+}
+
+// connect opens a connection, and says what connecting took.
+func (g *Guard) connect(ctx context.Context, network, addr string) (net.Conn, time.Duration, error) {
+	if hook := g.cfg.DialContext; hook != nil || network == "tcp" {
+		r := dialer.Route{Addr: addr}
+		if hook != nil {
+			r.Connect = func(ctx context.Context, _, addr string) (net.Conn, error) { return hook(ctx, network, addr) }
+		}
+		l, err := g.dialer.Dial(ctx, r)
+		if err != nil {
+			return nil, 0, err
+		}
+		return l.Conn, l.ConnectTook, nil
+	}
+	nc, err := g.dialer.DialContext(ctx, network, addr)
+	return nc, 0, err
+}
+
+// visit finds or makes the host of an address, which can't be forgotten until enter.
+func (g *Guard) visit(network, addr string) *guardHost {
+	if strings.HasPrefix(network, "tcp") {
+		addr = canonicalAddr("", addr)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h := g.hosts[addr]
+	if h == nil {
+		if g.born++; g.born > 16+len(g.hosts)/4 {
+			g.forgetLocked(time.Now())
+		}
+		h = &guardHost{addr: addr, cfg: g.cfg.forHost(addr)}
+		h.limits.Store(&guardLimits{})
+		g.hosts[addr] = h
+	}
+	h.mu.Lock()
+	h.visits++
+	h.mu.Unlock()
+	return h
+}
+
+// forgetLocked forgets hosts without connections: those of long ago, and all of them when there
+// are many. There is no timer for it: it is done now and then when hosts come, and by Stats.
+func (g *Guard) forgetLocked(now time.Time) {
+	g.born = 0
+	keep := forgetAfter
+	if len(g.hosts) >= manyHosts {
+		keep = 0
+	}
+	for addr, h := range g.hosts {
+		h.mu.Lock()
+		if h.restingLocked() && age(now, h.usedAt) >= keep {
+			tot := h.totalsLocked()
+			g.forgotten.add(&tot)
+			delete(g.hosts, addr)
+		}
+		h.mu.Unlock()
+	}
+}
+
+// Stats returns a snapshot. See Guard for what its gauges mean.
+func (g *Guard) Stats() Stats {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.forgetLocked(time.Now())
+	s := Stats{Total: g.forgotten.clone(), Hosts: make([]HostStats, 0, len(g.hosts))}
+	for _, h := range g.hosts {
+		hs := h.stats()
+		s.Total.add(&hs.Totals)
+		s.Hosts = append(s.Hosts, hs)
+	}
+	slices.SortFunc(s.Hosts, func(a, b HostStats) int { return cmp.Compare(a.Host, b.Host) })
+	return s
+}
