@@ -49,3 +49,17 @@ func (a *Arrivals) Cause() (c Cause) {
 	}
 	return c
 }
+
+// peekArrived reports whether the peer's FIN or RST is the next thing to read, and whether
+// there is something to read, be it that end.
+func peekArrived(fd uintptr) (ended, unread bool) {
+	var one [1]byte
+	switch n, err := peek(fd, one[:]); {
+	case err != nil && (wouldBlock(err) || cannotPeek(err)):
+		return false, false
+	case err != nil:
+		return true, true
+	default:
+		return n == 0, true
+	}
+}

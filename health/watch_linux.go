@@ -2,10 +2,7 @@ package health
 
 import (
 	"errors"
-	"net"
-	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,37 +26,32 @@ var watches struct {
 	in *instance
 }
 
-// A registration is what Linux needs to know of a watch.
-type registration struct {
-	token uint64
-	conn  syscall.RawConn
-	in    *instance
+// watch has the kernel tell of w's end. If it won't, for it's out of descriptors, of memory,
+// or of the number of watches that a user may have, the sweeper looks.
+func watch(w *Watcher) bool {
+	in := enter(w)
+	if in == nil {
+		return sweeping.add(w)
+	}
+	err := in.add(w.conn, w.token)
+	if err == nil {
+		return true
+	}
+	w.leave()
+	return !errors.Is(err, unix.EEXIST) && sweeping.add(w)
 }
 
-func watch(c net.Conn, closed func()) *Watcher {
-	conn, _ := socketOf(c)
-	if conn == nil {
-		return nil
-	}
-	w := &Watcher{closed: closed, watch: registration{conn: conn}}
-	if !w.enter() {
-		return nil
-	}
-	if w.watch.in.add(conn, w.watch.token) != nil {
-		w.leave()
-		return nil
-	}
-	return w
-}
+// makeInstance is newInstance, but for tests.
+var makeInstance = newInstance
 
-// enter puts w into the table, which keeps an instance running for it.
-func (w *Watcher) enter() bool {
+// enter puts w into the table, which keeps an instance running for it; nil: there is none.
+func enter(w *Watcher) *instance {
 	watches.mu.Lock()
 	defer watches.mu.Unlock()
 	if watches.in == nil {
-		in, err := newInstance()
+		in, err := makeInstance()
 		if err != nil {
-			return false
+			return nil
 		}
 		watches.in = in
 		go in.run()
@@ -71,9 +63,9 @@ func (w *Watcher) enter() bool {
 		watches.byToken = make(map[uint64]*Watcher)
 	}
 	watches.token++
-	w.watch.token, w.watch.in = watches.token, watches.in
-	watches.byToken[w.watch.token] = w
-	return true
+	w.token, w.by = watches.token, watches.in
+	watches.byToken[w.token] = w
+	return watches.in
 }
 
 // leave takes w out of the table. Whoever does it decides what becomes of w: only the
@@ -81,10 +73,11 @@ func (w *Watcher) enter() bool {
 func (w *Watcher) leave() bool {
 	watches.mu.Lock()
 	defer watches.mu.Unlock()
-	if _, ok := watches.byToken[w.watch.token]; !ok {
+	if _, ok := watches.byToken[w.token]; !ok {
 		return false
 	}
-	delete(watches.byToken, w.watch.token)
+	delete(watches.byToken, w.token)
+	w.arrived = nil
 	if len(watches.byToken) == 0 {
 		watches.byToken = nil // a map keeps the memory of its largest size
 		if watches.in != nil {
@@ -94,24 +87,54 @@ func (w *Watcher) leave() bool {
 	return true
 }
 
-func (w *Watcher) stop() bool {
+func (in *instance) stop(w *Watcher) bool {
 	if !w.leave() {
 		return false
 	}
-	w.watch.in.remove(w.watch.conn)
+	in.remove(w.conn)
 	return true
 }
 
-// fire is called by the instance for an event with this token.
-func fire(token uint64) {
+// rest and awake change what the kernel is asked for under the lock, so that the last one to
+// decide is the last one to ask.
+func (in *instance) rest(w *Watcher, arrived func()) bool {
+	watches.mu.Lock()
+	defer watches.mu.Unlock()
+	if watches.byToken[w.token] != w || in.await(w.conn, w.token, true) != nil {
+		return false
+	}
+	w.arrived = arrived
+	return true
+}
+
+// awake ends w's rest and returns what is to be called; nil: it didn't rest.
+func (in *instance) awake(w *Watcher) func() {
+	watches.mu.Lock()
+	defer watches.mu.Unlock()
+	arrived := w.arrived
+	if arrived == nil || watches.byToken[w.token] != w {
+		return nil // the descriptor may be under another watch already
+	}
+	w.arrived = nil
+	in.await(w.conn, w.token, false)
+	return arrived
+}
+
+// fire is called for an event with this token. ended says that it's a FIN or an RST.
+func (in *instance) fire(token uint64, ended bool) {
 	watches.mu.Lock()
 	w := watches.byToken[token]
 	watches.mu.Unlock()
-	if w == nil || !w.leave() {
-		return
+	switch {
+	case w == nil:
+	case !ended:
+		if arrived := in.awake(w); arrived != nil {
+			arrived()
+		}
+	case w.leave():
+		in.remove(w.conn)
+		w.closed()
 	}
-	w.watch.in.remove(w.watch.conn)
-	w.closed()
 }
 
 // retire is called when the time is over, and ends in if nothing is watched any more.
@@ -127,119 +150,4 @@ func retire(in *instance) bool {
 	}
 	in.file.Close()
 	return true
-}
-
-// An instance is an epoll instance and the goroutine that waits on it.
-type instance struct {
-	file *os.File
-	rc   syscall.RawConn
-}
-
-func newInstance() (*instance, error) {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		return nil, os.NewSyscallError("epoll_create1", err)
-	}
-	// A descriptor that doesn't block is what makes os.NewFile use the runtime's poller.
-	if err := unix.SetNonblock(fd, true); err != nil {
-		unix.Close(fd)
-		return nil, os.NewSyscallError("fcntl", err)
-	}
-	in := &instance{file: os.NewFile(uintptr(fd), "epoll")}
-	if in.rc, err = in.file.SyscallConn(); err == nil {
-		err = in.file.SetReadDeadline(time.Time{}) // fails if the poller refused the descriptor
-	}
-	if err != nil {
-		in.file.Close()
-		return nil, err
-	}
-	return in, nil
-}
-
-func (in *instance) run() {
-	events := make([]unix.EpollEvent, 128)
-	for {
-		n, err := in.wait(events)
-		for _, e := range events[:n] {
-			fire(tokenOf(e))
-		}
-		if err == nil {
-			continue
-		}
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			in.fail()
-			return
-		}
-		if retire(in) {
-			return
-		}
-	}
-}
-
-// wait returns the events that have come, or os.ErrDeadlineExceeded when the instance has
-// had nothing to watch for a while.
-func (in *instance) wait(events []unix.EpollEvent) (n int, err error) {
-	rerr := in.rc.Read(func(fd uintptr) bool {
-		n, err = epollWait(int(fd), events)
-		return n > 0 || err != nil
-	})
-	if rerr != nil {
-		return 0, rerr
-	}
-	return n, err
-}
-
-func epollWait(fd int, events []unix.EpollEvent) (int, error) {
-	for {
-		n, err := unix.EpollWait(fd, events, 0)
-		if err == unix.EINTR {
-			continue
-		}
-		return max(n, 0), err
-	}
-}
-
-// fail gives up an instance that the kernel no longer serves. Its watches never fire; the
-// looks at the connections still find what they would have told.
-func (in *instance) fail() {
-	watches.mu.Lock()
-	defer watches.mu.Unlock()
-	if watches.in == in {
-		watches.in = nil
-	}
-	in.file.Close()
-}
-
-func (in *instance) add(conn syscall.RawConn, token uint64) error {
-	e := unix.EpollEvent{Events: unix.EPOLLRDHUP | unix.EPOLLET}
-	setToken(&e, token)
-	return in.ctl(conn, unix.EPOLL_CTL_ADD, &e)
-}
-
-// remove does nothing if conn is closed: then the kernel has removed it.
-func (in *instance) remove(conn syscall.RawConn) {
-	in.ctl(conn, unix.EPOLL_CTL_DEL, nil)
-}
-
-// ctl holds both descriptors while it uses them: neither can be closed and given to
-// another file in between.
-func (in *instance) ctl(conn syscall.RawConn, op int, e *unix.EpollEvent) error {
-	var err error
-	inErr := in.rc.Control(func(ep uintptr) {
-		connErr := conn.Control(func(fd uintptr) {
-			err = unix.EpollCtl(int(ep), op, int(fd), e)
-		})
-		err = errors.Join(err, connErr)
-	})
-	return errors.Join(err, inErr)
-}
-
-// The kernel's event has 64 bits of user data, which x/sys gives as two fields.
-
-func setToken(e *unix.EpollEvent, token uint64) {
-	e.Fd, e.Pad = int32(uint32(token)), int32(uint32(token>>32))
-}
-
-func tokenOf(e unix.EpollEvent) uint64 {
-	return uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32
 }
