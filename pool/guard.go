@@ -3,7 +3,6 @@ package pool
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"net"
 	"slices"
 	"strings"
@@ -12,59 +11,6 @@ import (
 
 	"example.com/connwise/dialer"
 )
-
-// ReasonClosedInUse is why a Guard's connection was closed if nothing else is known of it:
-// whoever had it closed it.
-const ReasonClosedInUse CloseReason = "closed in use"
-
-// A GuardConfig says how a Guard behaves. The zero GuardConfig works: no idle timeout is
-// known until one is learnt, and connections aren't limited. NewGuard copies it.
-type GuardConfig struct {
-	// ProxyIdleTimeout is how long the proxy or server in front lets a connection idle
-	// before it closes it; a connection takes no request any more once it has been idle for
-	// ProxyIdleTimeout - IdleMargin. Zero: unknown. The limit is then learnt from the ages
-	// at which the peer closes idle connections, and so is a smaller one than this.
-	ProxyIdleTimeout time.Duration
-	// IdleMargin is as in Config. Zero: a tenth of ProxyIdleTimeout, within bounds, or what
-	// the round trip to the peer and its jitter take.
-	IdleMargin time.Duration
-
-	// MaxConnsPerHost bounds the connections to one address, those being dialled included.
-	// A dial beyond it waits, the oldest first. Zero: no limit.
-	//
-	// http.Transport doesn't end a dial when the request that it was for is over or has got
-	// another connection: it goes on waiting, and its connection becomes idle. MaxWait
-	// and MaxWaiters bound that.
-	MaxConnsPerHost int
-	// MaxWait is the longest that a dial waits under MaxConnsPerHost; then it fails with
-	// ErrWaitTimeout. Zero: until its context ends.
-	MaxWait time.Duration
-	// MaxWaiters bounds the dials that wait for one address; one more fails at once with
-	// ErrTooManyWaiters. Zero: no bound.
-	MaxWaiters int
-	// Hosts overrides these settings for single addresses, by "host:port" as the Guard is
-	// asked to dial: behind a proxy, the proxy's.
-	Hosts map[string]GuardHost
-
-	// Dialer opens connections. Nil: the zero Dialer.
-	Dialer *dialer.Dialer
-	// DialContext, if not nil, opens connections in the Dialer's place. It is called under
-	// the Dialer's ConnectTimeout (60 s when zero), and its error is returned in a
-	// *dialer.Error.
-	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
-	// TLSClientConfig is for DialTLSContext, and for nothing else. An empty ServerName is the host that is
-	// dialled; for HTTP/2 NextProtos has to have "h2". Nil: the zero tls.Config.
-	TLSClientConfig *tls.Config
-}
-
-// A GuardHost overrides a GuardConfig for one address. Zero fields keep its value.
-type GuardHost struct {
-	ProxyIdleTimeout time.Duration
-	IdleMargin       time.Duration
-	MaxConnsPerHost  int
-	MaxWait          time.Duration
-	MaxWaiters       int
-}
 
 // A Guard opens connections for people who keep their http.Transport, or whatever else takes a
 // DialContext. A connection of its refuses the first write after a rest, with a *GuardError
@@ -139,18 +85,6 @@ func NewGuard(cfg GuardConfig) (*Guard, error) {
 		g.cfg.Hosts[canonicalAddr("", addr)] = gh
 	}
 	return g, nil
-}
-
-// forHost is the settings' view of one address.
-func (cfg *GuardConfig) forHost(addr string) GuardHost {
-	gh := cfg.Hosts[addr]
-	return GuardHost{
-		ProxyIdleTimeout: cmp.Or(gh.ProxyIdleTimeout, cfg.ProxyIdleTimeout),
-		IdleMargin:       cmp.Or(gh.IdleMargin, cfg.IdleMargin),
-		MaxConnsPerHost:  cmp.Or(gh.MaxConnsPerHost, cfg.MaxConnsPerHost),
-		MaxWait:          cmp.Or(gh.MaxWait, cfg.MaxWait),
-		MaxWaiters:       cmp.Or(gh.MaxWaiters, cfg.MaxWaiters),
-	}
 }
 
 // DialContext opens a guarded connection; it is meant for http.Transport's DialContext. It

@@ -59,16 +59,6 @@ func (c *guardConn) secured(http2 bool, start time.Time) {
 	c.h.noteExchange(now.Sub(start), proto)
 }
 
-// onPeerClose runs on the watcher's goroutine. It keeps the time; the reader, who is there
-// with net/http, or the next Write knows more of how it ended.
-func (c *guardConn) onPeerClose() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ended.IsZero() {
-		c.ended = time.Now()
-	}
-}
-
 // Write refuses p with a *GuardError, and closes the connection, if p may be the beginning of
 // a request and the connection must not carry one. p is counted before it is written and
 // what wasn't accepted is taken back, so that a reader of the count never sees too little.
@@ -154,30 +144,6 @@ func (c *guardConn) refuseLocked(e GuardError, idle time.Duration) *GuardError {
 	return &e
 }
 
-// hungUpLocked takes a look at the socket. An end behind bytes that wait is one too.
-func (c *guardConn) hungUpLocked(now time.Time) bool {
-	ended, _ := c.heard.Look()
-	if !ended && c.ended.IsZero() {
-		return false
-	}
-	c.endLocked(c.heard.Cause(), now)
-	return true
-}
-
-// endLocked notes that the peer has ended the connection, and what that teaches.
-func (c *guardConn) endLocked(how health.Cause, now time.Time) {
-	if c.noted || c.closed {
-		return
-	}
-	if c.ended.IsZero() {
-		c.ended = now
-	}
-	c.noted, c.how, c.rest = true, how, c.sense.resting() && !c.sense.last.After(c.ended)
-	if c.rest && c.sense.ages() {
-		c.h.noteIdleClose(how, c.sense.started, age(c.ended, c.sense.last), now)
-	}
-}
-
 // Read passes on what came. A connection that was refused ends with the refusal.
 func (c *guardConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
@@ -215,54 +181,12 @@ func (c *guardConn) heardOf(p []byte, err error) *GuardError {
 	return c.refusal
 }
 
-// is408 recognizes how some servers close a connection on which nothing was asked.
-func is408(p []byte) bool {
-	return len(p) >= 12 && string(p[:7]) == "HTTP/1." && string(p[8:12]) == " 408"
-}
-
 // touch notes that bytes have passed until now.
 func (c *guardConn) touch() {
 	now := time.Now()
 	c.mu.Lock()
 	c.sense.last = now
 	c.mu.Unlock()
-}
-
-// Close closes the connection and gives its slot back, once.
-func (c *guardConn) Close() error {
-	c.mu.Lock()
-	first := !c.closed
-	if first && !c.ended.IsZero() {
-		c.endLocked(c.heard.Cause(), time.Now())
-	}
-	c.closed = true
-	reason := c.reasonLocked()
-	c.mu.Unlock()
-	c.watch.Stop()
-	err := c.Conn.Close()
-	if first {
-		c.h.closed(c, reason)
-	}
-	return err
-}
-
-// reasonLocked says why it is closed, as far as that can be seen from here.
-func (c *guardConn) reasonLocked() CloseReason {
-	switch {
-	case c.refusal != nil && c.refusal.Err == ErrIdleLimit:
-		return ReasonIdleLimit
-	case c.sense.kind == kindForeign:
-		return ReasonUpgraded
-	case c.noted && c.how == health.CauseRequestTimeout:
-		return ReasonUnsolicited
-	case c.noted && c.rest, c.refusal != nil:
-		return ReasonPeerClosed
-	case c.noted:
-		return ReasonPeerAborted
-	case c.sense.ages() && c.sense.resting():
-		return ReasonIdleClosed
-	}
-	return ReasonClosedInUse
 }
 
 // NetConn returns the connection below. What is written to it goes by the guard, and isn't

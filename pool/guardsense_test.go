@@ -214,9 +214,10 @@ func FuzzSensePieces(f *testing.F) {
 	f.Add([]byte("\r\n"+okAnswer), 2)
 	f.Add([]byte(tlsData(239)+tlsData(239)+tlsData(70)), 4)
 	f.Add([]byte(helloOf(f, []string{"h2"})), 50)
+	hello := helloOf(f, nil)
 	f.Fuzz(func(t *testing.T, p []byte, n int) {
 		n = max(1, min(n, len(p)))
-		for _, begin := range []string{postHead, helloOf(t, nil)} {
+		for _, begin := range []string{postHead, hello} {
 			whole, pieces := newTap(t), newTap(t)
 			whole.write(begin).write(tlsRecord(20, 70)).write(tlsData(100)).answer(string(p))
 			pieces.write(begin).write(tlsRecord(20, 70)).write(tlsData(100))

@@ -1,0 +1,85 @@
+package pool
+
+import (
+	"time"
+
+	"example.com/connwise/health"
+)
+
+// guardLimits are the idle limits in force, zero for none.
+type guardLimits struct {
+	used, unused         time.Duration
+	from, fromUnused     limitSource
+	learnt, learntUnused time.Duration
+	disproof             time.Duration // see learner
+}
+
+// refreshLocked takes over what has become known, and forgets what has grown old.
+func (h *guardHost) refreshLocked(now time.Time) *guardLimits {
+	t := timeouts{configured: h.cfg.ProxyIdleTimeout, margin: h.cfg.IdleMargin, path: h.path}
+	l := &guardLimits{}
+	l.learntUnused, _, _ = h.unused.value(now)
+	t.learnt = l.learntUnused
+	l.unused, l.fromUnused = t.limit()
+	l.learnt, t.jitter, _ = h.used.value(now)
+	t.learnt = l.learnt
+	l.used, l.from = t.limit()
+	l.disproof = h.used.disproof
+	h.limits.Store(l)
+	return l
+}
+
+// limitFor is the limit in force for a connection that was found alive after it had been idle
+// for so long; zero: none. The host's lock is taken only where that may change something.
+func (h *guardHost) limitFor(s *sense, idle time.Duration, now time.Time) time.Duration {
+	if !s.ages() {
+		return 0
+	}
+	l := h.limits.Load()
+	limit := l.of(s.started)
+	if disproved := s.started && l.disproof > 0 && idle > l.disproof; disproved || limit > 0 && idle >= limit {
+		h.mu.Lock()
+		if s.started {
+			h.used.survived(idle)
+		}
+		limit = h.refreshLocked(now).of(s.started) // what was learnt may have grown old, too
+		h.mu.Unlock()
+	}
+	return limit
+}
+
+func (l *guardLimits) of(used bool) time.Duration {
+	if used {
+		return l.used
+	}
+	return l.unused
+}
+
+// noteIdleClose notes that the peer closed a connection that had been idle for so long.
+func (h *guardHost) noteIdleClose(how health.Cause, used bool, idle time.Duration, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.tot.IdleCloses == nil {
+		h.tot.IdleCloses = make(map[string]uint64)
+	}
+	h.tot.IdleCloses[how.String()]++
+	l := &h.used
+	if !used {
+		l = &h.unused
+	}
+	l.closed(idle, now)
+	h.refreshLocked(now)
+}
+
+// noteExchange notes how long the first exchange on a connection took, or its handshake, and
+// what is spoken on it, if that is known.
+func (h *guardHost) noteExchange(took time.Duration, proto protocol) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if proto != 0 {
+		h.proto = proto
+	}
+	if shorten(&h.path.exchange, took) {
+		h.refreshLocked(time.Now())
+	}
+}

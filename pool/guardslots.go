@@ -1,0 +1,91 @@
+package pool
+
+import (
+	"context"
+	"time"
+
+	"example.com/connwise/internal/wire"
+)
+
+// enter takes a slot, and waits for one if it has to. The error is an *Error of PhaseWait.
+func (h *guardHost) enter(ctx context.Context) error {
+	h.mu.Lock()
+	h.visits--
+	h.usedAt = time.Now()
+	limit := h.cfg.MaxConnsPerHost
+	switch {
+	case ctx.Err() != nil:
+		h.mu.Unlock()
+		return &Error{Phase: PhaseWait, Host: h.addr, Err: wire.Ended(ctx)}
+	case limit == 0 || h.slots < limit:
+		h.slots++
+		h.beginLocked()
+		h.mu.Unlock()
+		return nil
+	case h.cfg.MaxWaiters > 0 && h.queue.len() >= h.cfg.MaxWaiters:
+		defer h.mu.Unlock()
+		h.tot.WaitTimeouts++
+		return &Error{Phase: PhaseWait, Host: h.addr, Queued: h.queue.len(), Err: ErrTooManyWaiters}
+	}
+	w := &waiter{ready: make(chan delivery, 1), since: h.usedAt}
+	h.queue.push(w)
+	h.tot.Waited++
+	h.mu.Unlock()
+	return h.wait(ctx, w)
+}
+
+// beginLocked counts the dial that a slot is taken for.
+func (h *guardHost) beginLocked() {
+	h.dialing++
+	h.tot.Dials++
+}
+
+// wait waits until the slot comes, the time is up or ctx ends.
+func (h *guardHost) wait(ctx context.Context, w *waiter) error {
+	var expired <-chan time.Time
+	if max := h.cfg.MaxWait; max > 0 {
+		timer := time.NewTimer(max)
+		defer timer.Stop()
+		expired = timer.C
+	}
+	var err error
+	select {
+	case <-w.ready:
+		h.mu.Lock()
+		h.tot.WaitTime += time.Since(w.since)
+		h.beginLocked()
+		h.mu.Unlock()
+		return nil
+	case <-expired:
+		err = ErrWaitTimeout
+	case <-ctx.Done():
+		err = wire.Ended(ctx)
+	}
+	return h.leave(w, err)
+}
+
+// leave takes w out of the queue. If it was given a slot in the meantime, the next gets it.
+func (h *guardHost) leave(w *waiter, cause error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := &Error{Phase: PhaseWait, Host: h.addr, Waited: time.Since(w.since), Queued: h.queue.len(), Err: cause}
+	h.tot.WaitTime += e.Waited
+	if cause == ErrWaitTimeout {
+		h.tot.WaitTimeouts++
+	}
+	if w.queued {
+		h.queue.remove(w)
+		return e
+	}
+	h.freeLocked()
+	return e
+}
+
+// freeLocked gives a slot to the oldest waiter.
+func (h *guardHost) freeLocked() {
+	if w := h.queue.pop(); w != nil {
+		w.ready <- delivery{}
+		return
+	}
+	h.slots--
+}
