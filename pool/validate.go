@@ -16,7 +16,7 @@ func checkConfig(cfg *Config, base *http.Transport) error {
 	if err := checkSigns(cfg, base); err != nil {
 		return err
 	}
-	if err := cmp.Or(checkUnit("Config.ProxyIdleTimeout", cfg.ProxyIdleTimeout), checkUnit("Config.MaxConnAge", cfg.MaxConnAge), checkUnit("Config.ConfirmAfter", cfg.ConfirmAfter)); err != nil {
+	if err := cmp.Or(checkUnit("Config.ProxyIdleTimeout", cfg.ProxyIdleTimeout), checkUnit("Config.MaxConnAge", cfg.MaxConnAge)); err != nil {
 		return err
 	}
 	if err := checkMargin("Config", cfg.ProxyIdleTimeout, cfg.IdleMargin); err != nil {
@@ -94,7 +94,7 @@ func checkHosts(cfg *Config) error {
 			return &ConfigError{where, "another key names the same host (" + key + ")"}
 		}
 		seen[key] = true
-		if err := cmp.Or(checkUnit(where+".ProxyIdleTimeout", hc.ProxyIdleTimeout), checkUnit(where+".ConfirmAfter", hc.ConfirmAfter)); err != nil {
+		if err := checkUnit(where+".ProxyIdleTimeout", hc.ProxyIdleTimeout); err != nil {
 			return err
 		}
 		for name, n := range map[string]int64{
