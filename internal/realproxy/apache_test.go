@@ -26,6 +26,7 @@ var apache = kind{
 	reload:    syscall.SIGUSR1,
 	reloading: "Doing graceful restart",
 	replaced:  "graceful termination, workers joined",
+	limits:    true,
 	tells:     true,
 }
 

@@ -52,7 +52,7 @@ func newConnwise(r *rig) *connwise {
 	}}
 }
 
-// always is for newConfirming: no connection that is used again has been idle for less.
+// always is for newConfirming: no connection that is used again was idle for less.
 const always = time.Nanosecond
 
 // newConfirming returns a client that knows no timeout. Before a POST on a connection that was

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"os/user"
-	"slices"
 	"testing"
 	"time"
 )
@@ -27,6 +26,7 @@ type kind struct {
 	replaced   string                  // what it says when the old configuration ends
 
 	coarse bool // takes up to 2.4 times the idle timeout to close a connection
+	limits bool // heeds settings.requests over HTTP/1.1, and over HTTP/2 if it's tested with that
 	tells  bool // says its idle timeout in a header, unasked or to those who ask to be kept alive
 
 	// What it does on HTTP/2 connections.
@@ -82,9 +82,7 @@ func whenRoot(line string) string {
 }
 
 func TestReloadReplacesTheWorkers(t *testing.T) {
-	vs := append(variants(reloadKinds, overH2), variants(http1Kinds, overTLS)...)
-	vs = slices.DeleteFunc(vs, func(v variant) bool { return v.delay > 0 })
-	for _, v := range vs {
+	for _, v := range direct(variants(reloadKinds, overH2), variants(http1Kinds, overTLS)) {
 		t.Run(v.String(), func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, v, shortIdle)

@@ -24,6 +24,7 @@ var nginx = kind{
 	reload:    syscall.SIGHUP,
 	reloading: "signal 1 (SIGHUP) received",
 	replaced:  "gracefully shutting down",
+	limits:    true,
 	cutting:   "left in connection", // an old worker ends before an answer has left
 }
 

@@ -24,6 +24,7 @@ var node = kind{
 	reload:    syscall.SIGHUP,
 	reloading: "got SIGHUP",
 	replaced:  "worker has left",
+	limits:    true,
 	tells:     true,
 }
 

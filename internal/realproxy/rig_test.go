@@ -79,6 +79,11 @@ func delayed(lists ...[]variant) []variant {
 	return slices.DeleteFunc(slices.Concat(lists...), func(v variant) bool { return v.delay == 0 })
 }
 
+// direct are those without a relay.
+func direct(lists ...[]variant) []variant {
+	return slices.DeleteFunc(slices.Concat(lists...), func(v variant) bool { return v.delay > 0 })
+}
+
 // eachVariant runs test on the given ways, as many at a time as go test's -parallel says.
 func eachVariant(t *testing.T, test func(*testing.T, variant), lists ...[]variant) {
 	for _, vs := range lists {
