@@ -103,8 +103,10 @@ func (h *host) dialled(c *conn) {
 	}
 	c.epoch = h.epoch
 	h.offer(c, time.Now())
-	if c.h2 == nil && h.speaks.http2 {
-		h.dialMissing() // those for whom HTTP/2 would have had streams
+	if h.speaks.http2 {
+		// Those for whom this one has no stream: it speaks HTTP/1, or the peer's limit came
+		// before it was known what is spoken.
+		h.dialMissing()
 	}
 }
 
