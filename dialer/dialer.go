@@ -53,6 +53,20 @@ type Dialer struct {
 	// KeepAlive sets TCP keep-alive probes. Zero: net.Dialer's defaults, on after 15 s.
 	// With Enable false and Idle negative: no probes.
 	KeepAlive net.KeepAliveConfig
+	// UserTimeout is how long a connection lives whose peer is silent while it should
+	// acknowledge something: bytes that were sent, or keep-alive probes. Then Read and Write
+	// fail with ETIMEDOUT. Without it Linux sends the same bytes again for about 15 minutes.
+	// It sets TCP_USER_TIMEOUT, to the millisecond, at most 24 days. Zero: 2 minutes; none if
+	// KeepAlive.Enable is set, or if Control has set one. Negative: none.
+	//
+	// The kernel counts a peer as silent that acknowledges but takes no byte for so long (its
+	// window is closed): an upload that a server lets wait for longer ends. And it goes by
+	// this time in place of KeepAlive.Count: an idle connection ends with the first probe
+	// that is due after it, if one before was not answered.
+	//
+	// Only Linux has it. Elsewhere the default is left out, and a dial with a value that was
+	// asked for fails with errors.ErrUnsupported, so that nobody relies on it in vain.
+	UserTimeout time.Duration
 	// LocalAddr is the address to connect from. Nil: the kernel chooses.
 	LocalAddr net.Addr
 	// Control is called on each socket before it connects, as net.Dialer's is.
@@ -99,10 +113,14 @@ func (d *Dialer) connect(ctx context.Context, network string, addrs []string) (n
 	inner, cancel := within(ctx, StageConnect, limit(d.ConnectTimeout, defaultConnectTimeout))
 	defer cancel()
 	c, tries := d.race(inner, network, addrs)
-	if c != nil {
-		return c, nil, nil
+	if c == nil {
+		return nil, tries, because(ctx, inner, mainError(tries))
 	}
-	return nil, tries, because(ctx, inner, mainError(tries))
+	if err := d.limitSilence(c); err != nil {
+		c.Close()
+		return nil, nil, err
+	}
+	return c, nil, nil
 }
 
 func (d *Dialer) netDialer() *net.Dialer {

@@ -16,6 +16,7 @@
 //	tunnel.go    an HTTP proxy's CONNECT; socks.go SOCKS5
 //	tls.go       the handshake
 //	limit.go     time limits, and whose limit it was
+//	usertimeout.go  how long an open connection's peer may be silent
 //
 // The package keeps no connections, remembers nothing between two dials, and retries
 // nothing beyond the addresses of one name.

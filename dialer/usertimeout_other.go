@@ -1,0 +1,10 @@
+//go:build !linux
+
+package dialer
+
+import (
+	"errors"
+	"time"
+)
+
+func setUserTimeout(uintptr, time.Duration, bool) error { return errors.ErrUnsupported }
