@@ -19,7 +19,7 @@ type caution struct {
 	after  time.Duration // of the host; zero: off
 	asks   bool          // the request has content, and so can ask by Expect
 	expect bool          // it may: the host answers that, as far as is known
-	plain  bool          // the host answered 417: no expectation any more
+	failed bool          // the host answered 417 to one; from then on it counts as deaf
 	wary   bool          // a PING wasn't answered: an idle connection has to be young
 	shun   []*conn       // HTTP/2: those that gave no sign of life
 }
@@ -64,7 +64,7 @@ func (ca *caution) of(h *host) *caution {
 	if ca.after = h.cfg.ConfirmAfter; ca.after == 0 {
 		return nil
 	}
-	ca.expect = ca.asks && !ca.plain && !h.isDeaf()
+	ca.expect = ca.asks && !h.isDeaf()
 	return ca
 }
 

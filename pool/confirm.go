@@ -121,9 +121,9 @@ func (h *host) noteConfirm(given bool) {
 // rejected tells whether all that was wrong with the request is an expectation that the pool
 // had added. The next call has none.
 func (c *call) rejected(e *Error) bool {
-	if !errors.Is(e, wire.ErrExpectationFailed) || c.caution.plain || !c.bodyRemains() || c.ended() != nil {
+	if !errors.Is(e, wire.ErrExpectationFailed) || c.caution.failed || !c.bodyRemains() || c.ended() != nil {
 		return false
 	}
-	c.caution.plain = true
+	c.caution.failed = true
 	return true
 }

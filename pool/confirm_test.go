@@ -225,6 +225,19 @@ func TestRejectedExpectationIsThePoolsAffair(t *testing.T) {
 	})
 }
 
+// Once is enough, whatever the host says then.
+func TestExpectationIsDroppedOnce(t *testing.T) {
+	req, err := http.NewRequest("POST", "http://host.test/", strings.NewReader("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &call{req: req, caution: newCaution(req)}
+	e := &Error{Phase: PhaseResponse, Err: wire.ErrExpectationFailed}
+	if !c.rejected(e) || c.rejected(e) {
+		t.Error("not once")
+	}
+}
+
 // A 417 behind the body, which went as nothing was heard: it is sent again only if it can be.
 func TestLateRejection(t *testing.T) {
 	onIdle(t, 2*time.Second, func(s *script, p *peerConn, tp *trip) {

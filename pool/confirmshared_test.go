@@ -293,13 +293,15 @@ func TestWhoMayNotAsk(t *testing.T) {
 				time.Sleep(2 * time.Second)
 			}
 			s.post()
-			if n := p.pings(); limit == 0 && n != 0 {
-				s.Errorf("%d PINGs", n)
-			}
 			if limit == 0 {
 				s.wantDial().serveH2(10).wantRequest()
+				p.wantNoRequest()
 			} else {
 				s.wantNoDial()
+				p.wantRequest()
+			}
+			if n := s.stats().Conns[0].Pings; n != 2 {
+				s.Errorf("%d PINGs", n)
 			}
 			s.confirmed(2, 0)
 			s.tr.Close()
@@ -348,6 +350,7 @@ func TestPoolsPingGap(t *testing.T) {
 		tp := s.post()
 		p.serve()
 		tp.wantOK()
+		s.confirmed(0, 0)
 		time.Sleep(h2.PingGap + 1)
 		tp = s.post()
 		p.wantPing()
