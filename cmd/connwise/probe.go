@@ -44,8 +44,9 @@ What it sends, of each protocol that is measured, all at the same time:
   2 connections without any request, as a pool opens them in advance. They are watched
     for twice as long as the idle ones lasted, at least 15s.
   1 connection with up to --requests requests, one at a time and at most 100 a second,
-    until the server wants no more, answers 429 or 5xx, or has sent 64 MiB.
-    --requests 0 leaves that out, but for the first.
+    until the server wants no more, answers 429 or 5xx, or has sent 64 MiB, or --max
+    is over.
+    With --requests 0 it carries the first alone.
   with --verify, --conns connections again. Each sends a second request at an age of its
     own: --max for the oldest, half of that for the next, and so on. Only so one can
     see that something drops idle connections without a word, as NATs do.

@@ -31,7 +31,7 @@ func newProbeBar(stderr io.Writer) *probeBar {
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil
 	}
-	return &probeBar{quit: make(chan struct{})}
+	return &probeBar{quit: make(chan struct{}), text: "connecting"}
 }
 
 // start shows the bar until stop. The probe takes at most longest.

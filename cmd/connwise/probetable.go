@@ -143,7 +143,7 @@ func requestsText(r probe.Requests) string {
 		return fmt.Sprintf("%d (%s)", r.Served, r.By)
 	}
 	if r.Served <= 1 {
-		return ""
+		return r.By
 	}
 	return fmt.Sprintf("%d and more (%s)", r.Served, r.By)
 }

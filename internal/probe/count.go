@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // maxCounted bounds what is read while requests are counted, in bytes.
@@ -15,9 +16,9 @@ func (m *measurement) count(ctx context.Context, s session, a answer) {
 	defer s.Close()
 	r := &m.Requests
 	r.Served = 1
-	var read int64
+	begun, read := time.Now(), int64(0)
 	for a.last == "" {
-		if read += a.size; m.stop(a, read) {
+		if read += a.size; m.stop(a, read, begun) {
 			return
 		}
 		if !pause(ctx, pace) {
@@ -38,13 +39,17 @@ func (m *measurement) count(ctx context.Context, s session, a answer) {
 }
 
 // stop tells whether to send no more, and notes why.
-func (m *measurement) stop(a answer, read int64) bool {
+func (m *measurement) stop(a answer, read int64, begun time.Time) bool {
 	r := &m.Requests
 	switch {
 	case a.status == http.StatusTooManyRequests || a.status >= 500:
 		r.By = fmt.Sprintf("status %d", a.status)
+	case m.p.opt.Requests == 0:
+		r.By = "not counted"
 	case r.Served >= m.p.opt.Requests:
 		r.By = "all sent"
+	case time.Since(begun) >= m.p.opt.Max:
+		r.By = "time is up"
 	case read >= maxCounted:
 		r.By = fmt.Sprintf("%d MiB read", maxCounted>>20)
 	default:

@@ -12,7 +12,9 @@
 //	options.go   Options, and what is refused of them
 //	plan.go      what will be sent
 //	link.go      one connection: dialled, with TLS, and how its end is told
-//	h1.go, h2.go the two protocols on a link
+//	session.go   HTTP on a link: h1.go, and h2.go with h2frames.go
+//	ending.go    what became of one connection
+//	measure.go   one protocol, everything at the same time
 //	hold.go      connections that are held until they end
 //	count.go     requests in sequence on one connection
 //	check.go     connections that are used again at growing ages

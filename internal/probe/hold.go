@@ -38,7 +38,7 @@ func (m *measurement) hold(ctx context.Context, what string, n int, one func(con
 	sum := summarize(all, m.Proto == H2 || m.Proto == H2C)
 	sum.Failed = len(errs)
 	if sum.sameMoment() {
-		m.remark("%s: all connections ended at the same moment at different ages: a restart, or a timer that ticks coarsely; a second run tells", what)
+		m.remark("%s: all connections ended at the same moment at different ages: a restart, a timer that ticks coarsely, or this machine stood still; a second run tells", what)
 	}
 	return sum
 }

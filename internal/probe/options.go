@@ -59,8 +59,8 @@ type Options struct {
 	// Max is the longest that a connection is watched. Zero: 5 minutes. At most a day.
 	Max time.Duration
 	// Requests is how many requests at most are sent on one connection of each protocol, one
-	// behind the other, to see how many the peer takes. Zero: 1100. Negative: they aren't
-	// counted.
+	// behind the other and for Max at most, to see how many the peer takes. Zero: 1100.
+	// Negative: they aren't counted.
 	Requests int
 	// Timeout bounds each stage of opening a connection, and each answer. Zero: 10 s.
 	Timeout time.Duration

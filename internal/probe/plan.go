@@ -22,7 +22,7 @@ type Plan struct {
 	Unused      int           // connections of each protocol without any
 	Requests    int           // on one more connection of each protocol
 	Verify      int           // connections of each protocol with two requests
-	Longest     time.Duration // for all of it
+	Longest     time.Duration // that it takes, but for the first connection and a last slow answer
 	Connections int           // in all
 	Total       int           // requests in all
 	Insecure    bool
@@ -53,7 +53,7 @@ func (p *Probe) Plan() Plan {
 // String is the plan in lines for people.
 func (pl Plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "probing %s by %s, over %s; at most %d connections and %d requests in all, for at most %v\n",
+	fmt.Fprintf(&b, "probing %s by %s, over %s; at most %d connections and %d requests in all, for about %v at most\n",
 		pl.URL, pl.Method, strings.Join(pl.Protos, " and "), pl.Connections, pl.Total, pl.Longest)
 	fmt.Fprintf(&b, "  of each protocol: %d connections with one request each, then idle; %d without any request;\n", pl.Idle, pl.Unused)
 	if pl.Verify > 0 {
