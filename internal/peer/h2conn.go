@@ -155,6 +155,15 @@ func (c *H2Conn) closeWrite() {
 	c.sendFIN(FIN)
 }
 
+// CloseNotify says over TLS that nothing more will be sent, and leaves the socket open, as
+// some proxies do for seconds. Without TLS it does nothing.
+func (c *H2Conn) CloseNotify() {
+	if t, ok := c.rw.(*tls.Conn); ok {
+		_ = c.flush()
+		_ = t.CloseWrite()
+	}
+}
+
 // sendFIN closes the sending side alone.
 func (c *H2Conn) sendFIN(s Style) {
 	if t, ok := c.rw.(*tls.Conn); ok && s != BareFIN {

@@ -1,0 +1,274 @@
+package scenario
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+
+	"example.com/connwise/internal/peer"
+	"example.com/connwise/pool"
+
+	"golang.org/x/net/http2"
+)
+
+// A speech is what client and server talk.
+type speech struct {
+	mode
+	h2 bool
+}
+
+var speeches = []speech{
+	{mode{"h1", false}, false},
+	{mode{"h1 over TLS", true}, false},
+	{mode{"h2c", false}, true},
+	{mode{"h2", true}, true},
+}
+
+// A site is a server of any protocol whose connections a test ends while they are idle.
+type site struct {
+	speech
+	url, addr string
+	h1        *rawPeer // nil with HTTP/2
+	p2        *h2Peer  // nil with HTTP/1
+	crowd     *gathering
+
+	mu   sync.Mutex
+	live map[*siteConn]struct{}
+}
+
+// A siteConn is one of a site's open connections; h1 or h2 is nil.
+type siteConn struct {
+	h1 *peerConn
+	h2 *peer.H2Conn
+	// mu is held for an answer: a TLS connection that is closed before its last Write has
+	// returned says no close_notify.
+	mu sync.Mutex
+}
+
+func (c *siteConn) end(f farewell) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.h2 != nil {
+		f.h2(c.h2)
+	} else {
+		f.h1(c.h1)
+	}
+}
+
+func (c *siteConn) answering(answer func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return answer()
+}
+
+// A gathering holds its first n requests until all have come, so that each is on a
+// connection of its own. With n zero it holds nothing.
+type gathering struct {
+	mu   sync.Mutex
+	left int
+	all  chan struct{}
+}
+
+func newGathering(n int) *gathering { return &gathering{left: n, all: make(chan struct{})} }
+
+func (g *gathering) wait(over <-chan struct{}) {
+	g.mu.Lock()
+	held := g.left > 0
+	if held {
+		if g.left--; g.left == 0 {
+			close(g.all)
+		}
+	}
+	g.mu.Unlock()
+	if held {
+		select {
+		case <-g.all:
+		case <-over:
+		}
+	}
+}
+
+// site starts a server whose first crowd requests are answered together. Over HTTP/2 each
+// of its connections takes one stream at a time, so that as many are needed as with HTTP/1.
+func (r *rig) site(sp speech, crowd int) *site {
+	r.t.Helper()
+	s := &site{speech: sp, crowd: newGathering(crowd), live: make(map[*siteConn]struct{})}
+	if sp.h2 {
+		s.p2 = r.h2peer(peer.H2Options{Handler: s.serveH2})
+		s.url, s.addr = s.p2.url, s.p2.Addr()
+	} else {
+		s.h1 = r.peer(s.serveH1)
+		s.url, s.addr = s.h1.url, s.h1.addr
+	}
+	return s
+}
+
+func (s *site) enter(c *siteConn) (leave func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live[c] = struct{}{}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.live, c)
+	}
+}
+
+func (s *site) serveH1(c *peerConn) {
+	sc := &siteConn{h1: c}
+	defer s.enter(sc)()
+	for q, err := c.request(); err == nil; q, err = c.request() {
+		s.crowd.wait(c.peer.over)
+		if sc.answering(func() error { return c.answer(q) }) != nil {
+			return
+		}
+	}
+}
+
+func (s *site) serveH2(c *peer.H2Conn) {
+	sc := &siteConn{h2: c}
+	defer s.enter(sc)()
+	if c.Settings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 1}) != nil {
+		return
+	}
+	for q, err := c.Request(); err == nil; q, err = c.Request() {
+		s.crowd.wait(c.Done())
+		if sc.answering(func() error { return c.Answer(q) }) != nil {
+			return
+		}
+	}
+}
+
+// part ends all open connections in the way of f, and returns how many there were.
+func (s *site) part(f farewell) int {
+	s.mu.Lock()
+	cs := make([]*siteConn, 0, len(s.live))
+	for c := range s.live {
+		cs = append(cs, c)
+	}
+	s.mu.Unlock()
+	for _, c := range cs {
+		c.end(f)
+	}
+	return len(cs)
+}
+
+// conns is how many connections were accepted, received how many complete requests came on
+// them, and count how often the one with this id came.
+func (s *site) conns() int {
+	if s.h2 {
+		return s.p2.conns()
+	}
+	return s.h1.conns()
+}
+
+func (s *site) received() int {
+	if s.h2 {
+		return int(s.p2.Report().Requests)
+	}
+	return s.h1.received()
+}
+
+func (s *site) count(id string) int {
+	if s.h2 {
+		return s.p2.count(id)
+	}
+	return s.h1.count(id)
+}
+
+// once checks that n requests have come in all, and none of them twice.
+func (s *site) once(t *testing.T, n int) {
+	t.Helper()
+	twice := 0
+	if s.h2 {
+		twice = len(s.p2.twice())
+	} else {
+		twice = len(s.h1.twice())
+	}
+	if got := s.received(); got != n || twice > 0 {
+		t.Errorf("the server got %d requests, want %d, and %d of them more than once", got, n, twice)
+	}
+}
+
+// A farewell is how a server ends an idle connection.
+type farewell struct {
+	name   string
+	tls    bool // only there it differs from another
+	quiet  bool // over HTTP/1.1 it may take a look to see it: the socket stays open
+	cause  string
+	causeT string // over TLS, if that is another
+	h1     func(*peerConn)
+	h2     func(*peer.H2Conn)
+}
+
+// farewells, of which those without a function for a protocol don't exist there.
+var farewells = []farewell{
+	{name: "FIN", cause: "fin", causeT: "close_notify", h1: func(c *peerConn) { c.Conn.Close() }, h2: func(c *peer.H2Conn) { c.Close(peer.FIN) }},
+	{name: "bare FIN", cause: "fin", tls: true, h1: func(c *peerConn) { c.tcp.Close() }, h2: func(c *peer.H2Conn) { c.Close(peer.BareFIN) }},
+	{name: "RST", cause: "reset", h1: func(c *peerConn) { c.tcp.SetLinger(0); c.tcp.Close() }, h2: func(c *peer.H2Conn) { c.Close(peer.RST) }},
+	{name: "close_notify alone", cause: "close_notify", tls: true, quiet: true, h1: (*peerConn).notify, h2: (*peer.H2Conn).CloseNotify},
+	{name: "408 and FIN", cause: "408", h1: func(c *peerConn) { c.say(text408, "close"); c.Conn.Close() }},
+	{name: "408 alone", cause: "408", quiet: true, h1: func(c *peerConn) { c.say(text408, "keep-alive") }},
+	{name: "GOAWAY and FIN", h2: func(c *peer.H2Conn) { _ = c.GoAway(1<<31-1, http2.ErrCodeNo); c.Close(peer.FIN) }},
+	{name: "GOAWAY alone", h2: func(c *peer.H2Conn) { _ = c.GoAway(1<<31-1, http2.ErrCodeNo) }},
+}
+
+const text408 = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: %s\r\n\r\n"
+
+// notify sends a close_notify and leaves the socket open.
+func (c *peerConn) notify() {
+	if t, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.Conn != c.tcp {
+		t.CloseWrite()
+	}
+}
+
+// in tells whether sp has this farewell.
+func (f farewell) in(sp speech) bool {
+	if f.tls && !sp.tls {
+		return false
+	}
+	return sp.h2 && f.h2 != nil || !sp.h2 && f.h1 != nil
+}
+
+// causeOver is what the statistics call it.
+func (f farewell) causeOver(sp speech) string {
+	if sp.tls && f.causeT != "" {
+		return f.causeT
+	}
+	return f.cause
+}
+
+// wantGone waits for the pool to have noticed, without a request that asks it to.
+func (f farewell) wantGone(t *testing.T, sp speech, tr *pool.Transport) {
+	t.Helper()
+	if f.quiet && !sp.h2 {
+		return
+	}
+	if !within(restTime, func() bool { return gauges(tr) == (counts{}) }) {
+		t.Errorf("%v after the %s: %+v", restTime, f.name, gauges(tr))
+	}
+}
+
+// eachFarewell runs test with each protocol and each way to end a connection there.
+func eachFarewell(t *testing.T, test func(*testing.T, *rig, speech, farewell)) {
+	t.Helper()
+	for _, sp := range speeches {
+		for _, f := range farewells {
+			if f.in(sp) {
+				t.Run(sp.name+"/"+f.name, func(t *testing.T) { test(t, newRig(t, sp.mode), sp, f) })
+			}
+		}
+	}
+}
+
+// client makes a transport that speaks sp.
+func (r *rig) client(sp speech, cfg pool.Config) *pool.Transport {
+	r.t.Helper()
+	if sp.h2 {
+		return r.h2pool(cfg)
+	}
+	if cfg.Base == nil {
+		cfg.Base = &http.Transport{}
+	}
+	return r.pool(cfg)
+}
