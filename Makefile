@@ -5,7 +5,7 @@ COUNT ?= 6
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-proxies test-bulk lint vulncheck bench fuzz cover tidy-check
+.PHONY: help build test test-proxies test-bulk test-idle lint vulncheck bench fuzz cover tidy-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ test-proxies: ## run the tests behind real proxies (.ci/run names their Debian p
 
 test-bulk: ## send 100,000 requests through proxies that reload, over HTTP/2
 	CONNWISE_BULK=100000 $(GO) test -tags proxies -count=1 -timeout 10m -run Bulk -v ./internal/realproxy/...
+
+test-idle: ## race 200 lanes of POSTs for 30 s against each proxy's idle timeout (40 minutes)
+	CONNWISE_LANES=200 CONNWISE_RACE_TIME=30s $(GO) test -tags proxies -count=1 -parallel 1 -timeout 90m -run 'IdleRace/./(h1|tls)/relay' -v ./internal/realproxy/...
 
 lint: ## gofmt, go vet and staticcheck (pinned in go.mod)
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi

@@ -14,7 +14,10 @@ import (
 	"example.com/connwise/pool"
 )
 
-const moreLanes = 20
+const (
+	moreLanes = 20
+	longRace  = 30 * time.Second // a race that lasts as long teaches the timeout by the way
+)
 
 // raceLanes is how many lanes race against the proxy's timeout: CONNWISE_LANES, 40 by default.
 var raceLanes = sync.OnceValue(func() int {
@@ -46,8 +49,8 @@ type lesson struct {
 func (k kind) lesson() lesson {
 	beyond := gaps(k.closed(), k.closed()+0.2)
 	switch {
-	case raceTime() >= 30*time.Second:
-		return lesson{30 * time.Second, k.raceGaps()}
+	case raceTime() >= longRace:
+		return lesson{longRace, k.raceGaps()}
 	case k.coarse:
 		return lesson{20 * time.Second, beyond}
 	default:

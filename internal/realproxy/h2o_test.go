@@ -33,7 +33,8 @@ ssl-session-resumption: {mode: "off"}
 %s
 num-threads: 2
 num-ocsp-updaters: 1
-http2-idle-timeout: %d
+http1-request-timeout: %[5]d
+http2-idle-timeout: %[5]d
 pid-file: %s
 error-log: /dev/stderr
 hosts:

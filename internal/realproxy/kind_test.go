@@ -31,6 +31,7 @@ type kind struct {
 
 	// What it does on HTTP/2 connections.
 	silentIdle bool   // closes idle ones without a GOAWAY
+	deafIdle   bool   // a PING that it answers doesn't delay that
 	cutsReload bool   // a reload cuts requests that run
 	cutting    string // what it says when it cuts requests that it had taken, against its intent
 }

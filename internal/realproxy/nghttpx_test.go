@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// nghttpx closes an idle HTTP/2 connection without a GOAWAY. At a reload it sends one
+// nghttpx closes an idle HTTP/2 connection without a GOAWAY, also right after it has answered
+// a PING: its timer goes by requests. At a reload it sends one
 // that names no last stream, and the true one 2 s later; what comes in between it serves.
 // It never passes a request on a second time.
 var nghttpx = kind{
@@ -22,6 +23,7 @@ var nghttpx = kind{
 	reloading:  "Reloading configuration",
 	replaced:   "Graceful shutdown commencing",
 	silentIdle: true,
+	deafIdle:   true,
 }
 
 func nghttpxConfig(s settings) string {
