@@ -152,15 +152,6 @@ func (u *upload) stopLocked() {
 	}
 }
 
-// commit notes that bytes of the body are about to be given to the connection. It's false if
-// the upload was stopped before: then they never are.
-func (u *upload) commit() bool {
-	u.x.mu.Lock()
-	defer u.x.mu.Unlock()
-	u.x.begun = u.x.begun || !u.stop
-	return !u.stop
-}
-
 // take notes that the body was read to its end.
 func (u *upload) take() {
 	u.x.mu.Lock()

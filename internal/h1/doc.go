@@ -8,7 +8,7 @@
 //   - Start (exchange.go) sends both from the caller's goroutine (send.go). A body that
 //     is absent or small goes out with the head in one Write. Any other has a writer
 //     goroutine (upload.go, encode.go); caller.go holds its contract with the body.
-//     With an expectation it waits for the peer's consent before it reads the body.
+//     With an expectation it waits for the peer's consent first (consent.go).
 //   - answer.go reads the answer's head, passing interim answers by. The caller's
 //     goroutine does it, also while the writer is at work, so an early answer is seen.
 //   - body.go reads the answer's body, gzip.go decodes it, drain.go ends it early, and

@@ -5,8 +5,6 @@ import (
 	"net/http"
 
 	"example.com/connwise/internal/wire"
-
-	"golang.org/x/net/http/httpguts"
 )
 
 // A delimiter says how the end of a request's body is marked (RFC 9112 section 6).
@@ -73,19 +71,4 @@ func usuallyLacksBody(method string) bool {
 		return true
 	}
 	return false
-}
-
-// expectsContinue reports whether r's body awaits the peer's consent (RFC 9110 section 10.1.1).
-func expectsContinue(r *wire.Request, f framing) bool {
-	return f.by != noBody && (r.Confirm || r.ProtoAtLeast(1, 1) && saysExpect(r))
-}
-
-// saysExpect reports whether it's the caller who asks for the peer's consent.
-func saysExpect(r *wire.Request) bool {
-	return httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue")
-}
-
-// addsExpect reports whether the head has an expectation on top of the caller's fields.
-func addsExpect(r *wire.Request, f framing) bool {
-	return r.Confirm && f.by != noBody && !saysExpect(r)
 }

@@ -12,9 +12,6 @@ import (
 const (
 	stallPiece = 16 << 10        // so much is written at a time under a write stall limit
 	answerWait = 1 * time.Second // for an answer after a write has failed
-
-	// confirmWait is how long Request.Confirm waits where Options have no ContinueTimeout.
-	confirmWait = 1 * time.Second
 )
 
 // send writes the request, or its head and leaves the body to a goroutine. It fails
@@ -55,14 +52,6 @@ func (x *Exchange) streams() bool {
 		return false
 	}
 	return x.req.Small == nil || len(x.req.Small) > maxInline || x.gated
-}
-
-// patience is how long the body waits for the peer's word. Zero: it doesn't.
-func (x *Exchange) patience() time.Duration {
-	if d := x.c.opt.ContinueTimeout; d > 0 || !x.req.Confirm {
-		return d
-	}
-	return confirmWait
 }
 
 // sendInline writes head and body at once.

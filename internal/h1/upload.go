@@ -116,19 +116,6 @@ func (x *Exchange) probe() error {
 	return nil
 }
 
-// admit lets a body that awaits the peer's consent go, or not. late says that the
-// final answer is there already.
-func (x *Exchange) admit(ok, late bool) {
-	u := x.up
-	if u == nil || u.gate == nil {
-		return
-	}
-	x.mu.Lock()
-	u.late = ok && late
-	x.mu.Unlock()
-	u.gate <- ok
-}
-
 func (u *upload) run() {
 	u.buf = getBuffer(&uploads, chunkRoom+u.size()+chunkRoom)
 	defer u.exit()
@@ -197,28 +184,6 @@ func (u *upload) lookAhead() error {
 	case <-u.stopc:
 		return errStopped
 	}
-}
-
-// consent waits until the peer wants the body, or has kept silent for long enough.
-func (u *upload) consent() error {
-	if u.gate == nil {
-		return nil
-	}
-	t := time.NewTimer(u.x.patience())
-	defer t.Stop()
-	select {
-	case ok := <-u.gate:
-		if !ok {
-			return errSkipped
-		}
-	case <-t.C:
-		u.x.mu.Lock()
-		u.x.facts.Unheard = true
-		u.x.mu.Unlock()
-	case <-u.stopc:
-		return errStopped
-	}
-	return nil
 }
 
 // report tells the exchange how the upload ended.
