@@ -28,11 +28,11 @@ var raceLanes = sync.OnceValue(func() int {
 	return n
 })
 
-// raceTime is for how long they do: CONNWISE_RACE_TIME, 8 s by default.
+// raceTime is for how long they do: CONNWISE_RACE_TIME, 6 s by default.
 var raceTime = sync.OnceValue(func() time.Duration {
 	d, err := time.ParseDuration(os.Getenv("CONNWISE_RACE_TIME"))
 	if err != nil || d <= 0 {
-		return 8 * time.Second
+		return 6 * time.Second
 	}
 	return d
 })

@@ -40,7 +40,7 @@ func TestIdleRaceFailsNoPOST(t *testing.T) {
 		for _, f := range []fleet{race, short, edge, long, blind, std} {
 			f.close(t)
 		}
-	}, overHTTP1(http1Kinds...), overHTTP2(allKinds...), alsoOverTLS())
+	}, mostHTTP1(), overHTTP2(allKinds...), alsoOverTLS())
 }
 
 // alsoOverTLS are ways of HTTP/1.1 through the other kinds, for long runs: what holds there

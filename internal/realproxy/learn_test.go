@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// learnt is the share of POSTs that may fail once there was time to learn the timeout.
+// learntShare is the share of POSTs that may fail once there was time to learn the timeout.
 const learntShare = 0.002
 
 // Who isn't told the proxy's timeout learns it: from its Keep-Alive header, or from the ages

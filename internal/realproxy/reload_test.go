@@ -41,7 +41,7 @@ func TestReloadFailsNoGETAndSendsNoPOSTTwice(t *testing.T) {
 			m.post.wantClean(t)
 		}
 		m.post.wantMayHaveRun(t, m.executed)
-	}, overHTTP1(http1Kinds...), overHTTP2(reloadKinds...))
+	}, mostHTTP1(), overHTTP2(reloadKinds...))
 }
 
 func (r *rig) reloadOften() error { return r.reloadTimes(reloads) }

@@ -79,6 +79,11 @@ func delayed(lists ...[]variant) []variant {
 	return slices.DeleteFunc(slices.Concat(lists...), func(v variant) bool { return v.delay == 0 })
 }
 
+// mostHTTP1 are the ways of HTTP/1.1 through all kinds, but for some without a relay.
+func mostHTTP1() []variant {
+	return append(overHTTP1(http1Kinds[:2]...), delayed(overHTTP1(http1Kinds[2:]...))...)
+}
+
 // direct are those without a relay.
 func direct(lists ...[]variant) []variant {
 	return slices.DeleteFunc(slices.Concat(lists...), func(v variant) bool { return v.delay > 0 })
