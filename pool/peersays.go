@@ -68,17 +68,22 @@ func (c *conn) GoingAway(g h2.GoAway) {
 // Suspect is told that it's in doubt whether the peer is there, and later whether it is.
 func (c *conn) Suspect(yes bool) {
 	h := c.h
+	var others []*conn
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	c.suspect = yes
 	h.placeLocked(c)
 	if yes {
 		c.doubted = time.Now()
 		time.AfterFunc(doubtGrace, h.dialMissing)
+		others = h.takeSharersLocked(c.idleSince)
 	} else {
 		h.wakeLocked(c)
 	}
 	h.dialMissingLocked()
+	h.mu.Unlock()
+	for _, c := range others {
+		go h.retire(c, ReasonSuspect) // not here: closing may wait for whoever writes
+	}
 }
 
 // ConnClosed is told that the connection is over.

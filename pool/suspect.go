@@ -28,8 +28,8 @@ func (h *host) suspect(age time.Duration, silent bool) {
 }
 
 // takeAsOld takes the idle connections that have been idle for age or longer, for the
-// caller, who holds them then: HTTP/1.1 ones, as the others are read all the time, and have
-// PINGs for what reading can't show.
+// caller, who holds them then: HTTP/1.1 ones. The others are read all the time, so that nothing
+// is left for a look; for what reading can't show see takeSharersLocked.
 func (h *host) takeAsOld(least time.Duration) (taken []*conn) {
 	now := time.Now()
 	h.mu.Lock()
@@ -41,6 +41,24 @@ func (h *host) takeAsOld(least time.Duration) (taken []*conn) {
 			continue
 		}
 		h.removeIdleAtLocked(i)
+		taken = append(taken, c)
+	}
+	return taken
+}
+
+// takeSharersLocked takes the idle HTTP/2 connections that have been idle since then, or for
+// longer, for the caller to retire. One that was idle since then is in doubt, and a request
+// would have to find out about each of them. (So would a PING, but with some peers PINGs
+// on idle connections count as an attack.)
+func (h *host) takeSharersLocked(since time.Time) (taken []*conn) {
+	for i := 0; i < len(h.idle) && !h.idle[i].idleSince.After(since); {
+		c := h.idle[i]
+		if c.h2 == nil {
+			i++
+			continue
+		}
+		h.removeIdleAtLocked(i)
+		h.leaveLocked(c, ReasonSuspect)
 		taken = append(taken, c)
 	}
 	return taken

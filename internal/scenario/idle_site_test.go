@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"example.com/connwise/internal/peer"
 	"example.com/connwise/pool"
@@ -30,6 +31,7 @@ type site struct {
 	url, addr string
 	h1        *rawPeer // nil with HTTP/2
 	p2        *h2Peer  // nil with HTTP/1
+	how       manners
 	crowd     *gathering
 
 	mu   sync.Mutex
@@ -88,11 +90,25 @@ func (g *gathering) wait(over <-chan struct{}) {
 	}
 }
 
-// site starts a server whose first crowd requests are answered together. Over HTTP/2 each
-// of its connections takes one stream at a time, so that as many are needed as with HTTP/1.
-func (r *rig) site(sp speech, crowd int) *site {
+// manners are how a site serves. The zero manners answer at once and end no connection.
+type manners struct {
+	crowd   int                  // so many first requests are answered together
+	timeout func() time.Duration // for each time that a connection is idle; nil: never
+	by      farewell             // how the timeout ends it; the zero farewell: by FIN
+	fields  []string             // more lines of HTTP/1.1's answers
+}
+
+// site starts a server. Over HTTP/2 each of its connections takes one stream at a time, so
+// that as many are needed as with HTTP/1.
+func (r *rig) site(sp speech, how manners) *site {
 	r.t.Helper()
-	s := &site{speech: sp, crowd: newGathering(crowd), live: make(map[*siteConn]struct{})}
+	if how.by.name == "" {
+		how.by = farewells[0]
+	}
+	s := &site{speech: sp, how: how, crowd: newGathering(how.crowd), live: make(map[*siteConn]struct{})}
+	own := r.mode
+	r.mode = sp.mode
+	defer func() { r.mode = own }()
 	if sp.h2 {
 		s.p2 = r.h2peer(peer.H2Options{Handler: s.serveH2})
 		s.url, s.addr = s.p2.url, s.p2.Addr()
@@ -114,14 +130,31 @@ func (s *site) enter(c *siteConn) (leave func()) {
 	}
 }
 
+// rest has c ended when it has been idle for long enough. The caller calls stop at the
+// first byte of a request.
+func (s *site) rest(c *siteConn) (stop func()) {
+	if s.how.timeout == nil {
+		return func() {}
+	}
+	t := time.AfterFunc(s.how.timeout(), func() { c.end(s.how.by) })
+	return func() { t.Stop() }
+}
+
 func (s *site) serveH1(c *peerConn) {
 	sc := &siteConn{h1: c}
 	defer s.enter(sc)()
-	for q, err := c.request(); err == nil; q, err = c.request() {
-		s.crowd.wait(c.peer.over)
-		if sc.answering(func() error { return c.answer(q) }) != nil {
+	for stop := func() {}; c.arrives(); {
+		stop()
+		q, err := c.request()
+		if err != nil {
 			return
 		}
+		s.crowd.wait(c.peer.over)
+		if sc.answering(func() error { return c.answer(q, s.how.fields...) }) != nil {
+			return
+		}
+		stop = s.rest(sc)
+		defer stop()
 	}
 }
 
@@ -131,11 +164,20 @@ func (s *site) serveH2(c *peer.H2Conn) {
 	if c.Settings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 1}) != nil {
 		return
 	}
-	for q, err := c.Request(); err == nil; q, err = c.Request() {
+	stop := func() {}
+	for f, err := c.Read(); err == nil && c.Respond(f) == nil; f, err = c.Read() {
+		if f.Type == http2.FrameHeaders {
+			stop()
+		}
+		if f.Request == nil {
+			continue
+		}
 		s.crowd.wait(c.Done())
-		if sc.answering(func() error { return c.Answer(q) }) != nil {
+		if sc.answering(func() error { return c.Answer(f.Request) }) != nil {
 			return
 		}
+		stop = s.rest(sc)
+		defer stop()
 	}
 }
 
@@ -265,6 +307,9 @@ func eachFarewell(t *testing.T, test func(*testing.T, *rig, speech, farewell)) {
 func (r *rig) client(sp speech, cfg pool.Config) *pool.Transport {
 	r.t.Helper()
 	if sp.h2 {
+		own := r.mode
+		r.mode = sp.mode
+		defer func() { r.mode = own }()
 		return r.h2pool(cfg)
 	}
 	if cfg.Base == nil {
@@ -272,3 +317,33 @@ func (r *rig) client(sp speech, cfg pool.Config) *pool.Transport {
 	}
 	return r.pool(cfg)
 }
+
+// A pair is a site and a client of its own.
+type pair struct {
+	*site
+	tr *pool.Transport
+}
+
+// pairs makes one for each protocol. They are for tests that take their time, so that it
+// is taken once.
+func (r *rig) pairs(how func(speech) manners, cfg func() pool.Config) (ps []*pair) {
+	r.t.Helper()
+	for _, sp := range speeches {
+		s := r.site(sp, how(sp))
+		ps = append(ps, &pair{s, r.client(sp, cfg())})
+	}
+	return ps
+}
+
+// eachPair runs test for all pairs at the same time. It must not end the test.
+func eachPair(ps []*pair, test func(*pair)) { together(len(ps), func(i int) { test(ps[i]) }) }
+
+// host is what the client knows of the site.
+func (p *pair) host() pool.HostStats {
+	for _, h := range p.tr.Stats().Hosts {
+		return h
+	}
+	return pool.HostStats{}
+}
+
+func noConfig() pool.Config { return pool.Config{} }

@@ -27,6 +27,13 @@ func forwarded(sp speech) bool { return !sp.tls && !sp.h2 }
 // A hook is a DialContext.
 type hook = func(ctx context.Context, network, addr string) (net.Conn, error)
 
+// hookTo is a hook that leads everywhere to one address.
+func hookTo(at string) hook {
+	return func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, at)
+	}
+}
+
 // hooked is the way by a dial hook of the caller's.
 func hooked(h func(r *rig, s *site) hook) func(*rig, *site, *pool.Config) string {
 	return func(r *rig, s *site, cfg *pool.Config) string {
@@ -111,7 +118,7 @@ func TestNoWayHidesThatAnIdleConnectionWasClosed(t *testing.T) {
 }
 
 func closedOnTheWay(t *testing.T, r *rig, sp speech, w way, f farewell) {
-	s := r.site(sp, 0)
+	s := r.site(sp, manners{})
 	tr, url := r.by(w, s, pool.Config{})
 	const rounds = 4
 	for i := range rounds {
