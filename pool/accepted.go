@@ -9,8 +9,9 @@ import (
 
 // Accepted returns how many bytes the network has accepted of what was written to c, if c is
 // a connection of a Guard or of dialer.Dialer.DialContext, or TLS over one. During a Write it
-// is never too low: two equal values prove that nothing was written in between. With
-// other connections ok is false; so it is with wrappers, which may hold bytes back.
+// is never too low: two equal values prove that no request was written in between, nor a part
+// of one. (A Guard leaves out the alert with which TLS says goodbye.) With other connections
+// ok is false; so it is with wrappers, which may hold bytes back.
 func Accepted(c net.Conn) (n int64, ok bool) {
 	for range maxTLS {
 		switch own := c.(type) {

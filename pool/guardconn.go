@@ -30,6 +30,8 @@ type guardConn struct {
 	heard   *health.Arrivals
 	refusal *GuardError
 	closed  bool
+	// farewell is the length of the alert that was written last, zero if none was.
+	farewell int64
 	// ended is when the peer's FIN or RST, or its close_notify, was seen; zero: not yet.
 	ended time.Time
 	noted bool         // what the end teaches was taken over
@@ -63,13 +65,14 @@ func (c *guardConn) secured(http2 bool, start time.Time) {
 // a request and the connection must not carry one. p is counted before it is written and
 // what wasn't accepted is taken back, so that a reader of the count never sees too little.
 func (c *guardConn) Write(p []byte) (int, error) {
-	if err := c.admit(p); err != nil {
+	count, err := c.admit(p)
+	if err != nil {
 		return 0, err
 	}
-	c.accepted.Add(int64(len(p)))
+	c.accepted.Add(count)
 	n, err := c.Conn.Write(p)
-	if n < len(p) {
-		c.accepted.Add(int64(max(n, 0) - len(p)))
+	if n = max(n, 0); n < len(p) && count > 0 {
+		c.accepted.Add(int64(n - len(p)))
 	}
 	c.touch()
 	return n, err
@@ -82,11 +85,18 @@ func (c *guardConn) ReadFrom(r io.Reader) (int64, error) {
 	if !ok || c.resting() {
 		return io.Copy(struct{ io.Writer }{c}, r)
 	}
-	c.accepted.Add(1)
+	c.accepted.Add(1 + c.takeFarewell())
 	n, err := to.ReadFrom(r)
 	c.accepted.Add(n - 1)
 	c.touch()
 	return n, err
+}
+
+func (c *guardConn) takeFarewell() (n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, c.farewell = c.farewell, 0
+	return n
 }
 
 func (c *guardConn) resting() bool {
@@ -95,8 +105,8 @@ func (c *guardConn) resting() bool {
 	return c.refusal != nil || c.sense.resting()
 }
 
-// admit judges a write and tells the sense of it.
-func (c *guardConn) admit(p []byte) error {
+// admit judges a write, tells the sense of it and says how many bytes to count.
+func (c *guardConn) admit(p []byte) (count int64, _ error) {
 	c.mu.Lock()
 	refusal, news := c.refusal, false
 	if refusal == nil {
@@ -104,14 +114,28 @@ func (c *guardConn) admit(p []byte) error {
 		news = refusal != nil
 	}
 	c.refusal = refusal
+	if refusal == nil {
+		count = c.countLocked(p)
+	}
 	c.mu.Unlock()
 	if news {
 		c.Close()
 	}
 	if refusal != nil {
-		return refusal
+		return 0, refusal
 	}
-	return nil
+	return count, nil
+}
+
+// countLocked leaves out an alert: crypto/tls sends one when the connection is closed, and be it
+// because the peer has closed it before a byte of a request was written. In case that
+// it was something else, it is counted when more is written.
+func (c *guardConn) countLocked(p []byte) int64 {
+	n := c.farewell + int64(len(p))
+	if c.farewell = 0; n == int64(len(p)) && isAlert(p) && len(p) == recordHeaderLen+recordLen(p) {
+		c.farewell, n = n, 0
+	}
+	return n
 }
 
 // judgeLocked returns why p must not be written, or nil.

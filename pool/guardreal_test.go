@@ -227,7 +227,7 @@ func BenchmarkGuardWrite(b *testing.B) {
 	b.Run("judge", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if c.admit(p) != nil {
+			if _, err := c.admit(p); err != nil {
 				b.Fatal("refused")
 			}
 			c.heardOf([]byte(okAnswer), nil)

@@ -27,8 +27,11 @@
 //
 // The presets differ in what they think of timeouts, opt-ins and answers; [Matrix]
 // lists any policy in full. [Transport] works over every http.RoundTripper, but only
-// a [pool.Transport] reports phases: another one's errors count as "may have been
-// processed", except a [dialer.Error], which proves that there was no connection.
+// a [pool.Transport] reports phases. Over an [http.Transport] whose connections come from a
+// [pool.Guard] or a [dialer.Dialer] evidence.go counts bytes: where none of the connections
+// that an attempt got has accepted one, it was never sent. Otherwise another transport's
+// errors count as "may have been processed", except a [dialer.Error], which proves that
+// there was no connection.
 //
 // What this package refuses to do: send two attempts at a time, buffer a body in
 // memory, follow redirects, or wait longer than the request's context allows.
