@@ -121,7 +121,7 @@ var known = [...]Proxy{
 		Name: "jetty", Title: "Eclipse Jetty",
 		Idle: 30 * time.Second, Unused: 30 * time.Second,
 		Note: "jetty.http.idleTimeout of the module http.",
-		Doc:  "https://github.com/jetty/jetty.project/blob/jetty-12.0.x/jetty-core/jetty-server/src/main/config/modules/http.mod",
+		Doc:  "https://github.com/jetty/jetty.project/blob/jetty-10.0.x/jetty-server/src/main/config/modules/http.mod",
 	},
 	{
 		Name: "kestrel", Title: "ASP.NET Core Kestrel",
