@@ -66,6 +66,9 @@ func (h *host) admit(g grant, ca *caution) (grant, error) {
 		}
 		g.idle = age(time.Now(), g.c.idleSince)
 	}
+	if g.wasIdle && g.idle >= restAfter {
+		g.c.watch.Use()
+	}
 	reason, err := g.c.look()
 	if err == nil {
 		return g, nil

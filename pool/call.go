@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
@@ -281,13 +282,31 @@ func (c *call) wire() wire.Request {
 		req.Body = c.body
 		r.Request = &req
 	}
+	if c.firstOf(&r) {
+		r.Extra = keepAlive
+	}
 	if route := &c.h.route; route.Forward {
 		r.Proxied = true
 		if auth := dialer.ProxyAuthorization(route.Proxy); auth != "" && c.req.Header.Get("Proxy-Authorization") == "" {
-			r.Extra = http.Header{"Proxy-Authorization": {auth}}
+			r.Extra = maps.Clone(r.Extra)
+			if r.Extra == nil {
+				r.Extra = http.Header{}
+			}
+			r.Extra["Proxy-Authorization"] = []string{auth}
 		}
 	}
 	return r
+}
+
+// keepAlive is what the first request on an HTTP/1.1 connection says beyond need: some
+// servers (Apache) announce their idle timeout only to those who ask for what is the default.
+var keepAlive = http.Header{"Connection": {"keep-alive"}}
+
+// firstOf tells whether r is the first request on an HTTP/1.1 connection, and says nothing of
+// what becomes of that.
+func (c *call) firstOf(r *wire.Request) bool {
+	conn := c.g.c
+	return conn.h2 == nil && conn.uses == 1 && !r.Close && !c.req.Close && len(c.req.Header["Connection"]) == 0
 }
 
 // received finishes the answer for the caller.

@@ -45,7 +45,8 @@ type conn struct {
 	announced time.Duration // the server's Keep-Alive: timeout, zero if unknown
 
 	// Guarded by h.mu.
-	state connState
+	state   connState
+	resting bool // see rest.go
 	sharing
 	epoch uint64 // host.epoch when it was dialled
 
@@ -105,8 +106,8 @@ func (c *conn) onPeerClose() {
 	if c.h2 != nil {
 		return // its read loop is about to find that too, and what has come before
 	}
-	if c.h.route.Connect != nil || c.h.route.ConnectTLS != nil {
-		go c.h.dropClosed(c, nil) // a hook's connection may take its time to close
+	if c.hooked() {
+		go c.h.dropClosed(c, nil)
 	} else {
 		c.h.dropClosed(c, nil)
 	}

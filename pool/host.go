@@ -41,7 +41,8 @@ type host struct {
 	gone    bool                   // forgotten: look it up again
 	reaping map[time.Duration]bool // the graces after which cutOrphans is to come
 
-	known knowledge
+	known   knowledge
+	restDue bool // restIdle is to come
 
 	// Of HTTP/2.
 	proto         protocol  // what the last dial found
@@ -173,6 +174,7 @@ func (h *host) pushIdleLocked(c *conn) {
 		i--
 	}
 	h.idle = slices.Insert(h.idle, i, c)
+	h.restLaterLocked(c)
 	h.t.idle.Add(1)
 }
 

@@ -1,0 +1,112 @@
+package pool
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// A restRig is a pool with one idle connection, of which the server's end is in hand.
+type restRig struct {
+	testing.TB
+	tr     *Transport
+	url    string
+	server chan net.Conn
+}
+
+func newRestRig(tb testing.TB, secure bool) *restRig {
+	tb.Helper()
+	r := &restRig{TB: tb, server: make(chan net.Conn, 10)}
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		nc, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			tb.Error(err)
+			return
+		}
+		io.WriteString(nc, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		r.server <- nc
+	}))
+	base := &http.Transport{}
+	if secure {
+		srv.StartTLS()
+		base.TLSClientConfig = srv.Client().Transport.(*http.Transport).TLSClientConfig
+	} else {
+		srv.Start()
+	}
+	tb.Cleanup(srv.Close)
+	var err error
+	if r.tr, err = New(Config{Base: base}); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { r.tr.Close() })
+	r.url = srv.URL
+	return r
+}
+
+// idle leaves one connection idle, and returns the server's end of it.
+func (r *restRig) idle() net.Conn {
+	r.Helper()
+	roundTrip(r, r.tr, r.url)
+	nc := <-r.server
+	r.Cleanup(func() { nc.Close() })
+	return nc
+}
+
+// What comes without a FIN closes a connection that rests, soon and not at its next use.
+func TestArrivalsEndARestingConnection(t *testing.T) {
+	for name, tt := range map[string]struct {
+		secure bool
+		do     func(net.Conn) error
+		cause  string
+		reason CloseReason
+	}{
+		"close_notify": {true, func(nc net.Conn) error { return nc.(*tls.Conn).CloseWrite() }, "close_notify", ReasonPeerClosed},
+		"408":          {false, func(nc net.Conn) error { return write(nc, "HTTP/1.1 408 Request Timeout\r\n\r\n") }, "408", ReasonUnsolicited},
+		"408 in TLS":   {true, func(nc net.Conn) error { return write(nc, "HTTP/1.0 408 Request Timeout\r\n\r\n") }, "408", ReasonUnsolicited},
+		"surplus":      {false, func(nc net.Conn) error { return write(nc, "HTTP/1.1 200 OK\r\n\r\n") }, "surplus", ReasonUnsolicited},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRestRig(t, tt.secure)
+			nc := r.idle()
+			if err := tt.do(nc); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the connection is gone", func() bool { return r.tr.Stats().Hosts[0].Open == 0 })
+			if st := r.tr.Stats().Hosts[0]; st.ClosedBy[tt.reason] != 1 || st.IdleCloses[tt.cause] != 1 {
+				t.Errorf("closed by %v, %v", st.ClosedBy, st.IdleCloses)
+			}
+		})
+	}
+}
+
+func write(nc net.Conn, s string) error {
+	_, err := io.WriteString(nc, s)
+	return err
+}
+
+// Connections that rest are used again, any number of times, and rest again.
+func TestRestingConnectionIsReused(t *testing.T) {
+	r := newRestRig(t, true)
+	nc := r.idle()
+	for range 3 {
+		h := r.tr.allHosts()[0]
+		eventually(t, "the connection rests", func() bool {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return len(h.idle) == 1 && h.idle[0].resting && !h.restDue
+		})
+		go func() {
+			b := make([]byte, 4096)
+			nc.Read(b)
+			write(nc, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		}()
+		roundTrip(t, r.tr, r.url)
+	}
+	if st := r.tr.Stats().Hosts[0]; st.Dials != 1 || st.Reused != 3 || st.Idle != 1 {
+		t.Errorf("%d dials, %d reused, %d idle; want 1, 3 and 1", st.Dials, st.Reused, st.Idle)
+	}
+}
