@@ -311,7 +311,9 @@ func (c *call) firstOf(r *wire.Request) bool {
 
 // received finishes the answer for the caller.
 func (c *call) received(resp *http.Response) *http.Response {
-	c.h.noteSurvival(c.g.idle)
+	if c.g.reused { // a peer has another timer for connections that were never used
+		c.h.noteSurvival(c.g.idle)
+	}
 	resp.Request = c.req
 	resp.TLS = c.g.c.link.TLS
 	if resp.Body == io.ReadCloser(c.x) {

@@ -60,6 +60,23 @@ func TestUnusedConnectionsAreLearntApart(t *testing.T) {
 	})
 }
 
+// That a connection which was never used lives on says nothing of the timer for used ones.
+func TestUnusedConnectionDisprovesNothing(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		s.learn(time.Second)
+		tp := s.get()
+		d := s.wantDial()
+		tp.cancel()
+		<-tp.done
+		p := d.finish()
+		time.Sleep(time.Minute)
+		s.wantReused(p)
+		if got := s.stats().LearntIdle; got != time.Second {
+			t.Errorf("learnt %v, want 1s", got)
+		}
+	})
+}
+
 // When nothing has confirmed the limit for a while, a connection that has reached it is left
 // open, unused, until the peer closes it.
 func TestWitnessConfirmsWhatWasLearnt(t *testing.T) {
