@@ -13,7 +13,7 @@ func TestIdleRaceWithASignOfLife(t *testing.T) {
 		r := newRig(t, v, shortIdle)
 		gap := v.kind.raceGaps()
 		own := r.confirming(", confirming", raceLanes(), gap)
-		waves := r.confirming(", confirming, in waves", raceLanes(), gap).inWaves()
+		waves := r.confirming(", confirming, in waves", raceLanes()/2, gap).inWaves()
 		std := r.std("", raceLanes(), gap)
 
 		stalled := r.run(t, raceTime(), own, waves, std)

@@ -3,9 +3,11 @@
 package realproxy
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -58,11 +60,11 @@ func (k kind) lesson() lesson {
 	}
 }
 
-// then is the lesson's gap, and the other one's after it.
+// then is the lesson's gap, and the other one's after it. The lesson begins with the first call.
 func (l lesson) then(gap func() time.Duration) func() time.Duration {
-	end := time.Now().Add(l.lasts)
+	begin := sync.OnceValue(time.Now)
 	return func() time.Duration {
-		if time.Now().Before(end) {
+		if time.Since(begin()) < l.lasts {
 			return l.gap()
 		}
 		return gap()
@@ -153,6 +155,23 @@ func (s *share) wave(n int, gap func() time.Duration) time.Time {
 		s.waves = append(s.waves, s.waves[len(s.waves)-1].Add(gap()))
 	}
 	return s.waves[n]
+}
+
+// runEach runs the groups at the same time, or if the race is a long one with many lanes one
+// after the other: this machine has to follow. What belongs to several groups has the record
+// of them all.
+func (r *rig) runEach(t *testing.T, d time.Duration, groups ...[]fleet) *stalls {
+	t.Helper()
+	if raceTime() < longRace {
+		all := slices.Concat(groups...)
+		slices.SortFunc(all, func(a, b fleet) int { return cmp.Compare(a.rec.client, b.rec.client) })
+		return r.run(t, d, slices.CompactFunc(all, func(a, b fleet) bool { return a.rec == b.rec })...)
+	}
+	var s stalls
+	for _, g := range groups {
+		s.spans = append(s.spans, r.run(t, d, g...).spans...)
+	}
+	return &s
 }
 
 // run sends on all lanes for d, waits until they have ended, and tells when this machine

@@ -75,12 +75,12 @@ func TestIdleRaceWithAGuard(t *testing.T) {
 		own := r.guarded("Guard", false, raceLanes(), raceGap)
 		retried := r.guarded("Guard, retry", true, raceLanes(), raceGap)
 		edge := r.guarded("Guard, retry, gaps about its limit", true, moreLanes, gaps(0.85, 0.95))
-		waves := r.guarded("Guard, retry, in waves", true, raceLanes(), raceGap).inWaves()
+		waves := r.guarded("Guard, retry, in waves", true, raceLanes()/2, raceGap).inWaves()
 		std := r.std("", raceLanes(), raceGap)
-		stdWaves := r.std(", in waves", raceLanes(), raceGap).inWaves()
+		stdWaves := r.std(", in waves", raceLanes()/2, raceGap).inWaves()
 		fleets := []fleet{own, retried, edge, waves, std, stdWaves}
 
-		stalled := r.run(t, raceTime(), fleets...)
+		stalled := r.runEach(t, raceTime(), []fleet{own, edge, std}, []fleet{retried, waves, stdWaves})
 		stalled.addSlow(std.rec)
 		executed := r.executions()
 		of := func(f fleet) outcome { return judge(f.rec, f.client, executed) }

@@ -18,25 +18,24 @@ func TestIdleRaceTeachesTheTimeout(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variant) {
 		r := newRig(t, v, shortIdle)
 		first := v.kind.lesson()
-		gap := first.then(v.kind.raceGaps())
-		own := r.untold(", not told", raceLanes(), gap)
-		shared := r.untold(", not told, shared", raceLanes(), gap).shared()
-		waves := r.untold(", not told, in waves", raceLanes(), gap).inWaves()
-		std := r.std("", raceLanes(), gap)
-		stdWaves := r.std(", in waves", raceLanes(), gap).inWaves()
-		fleets := []fleet{own, shared, waves, std, stdWaves}
+		gap := func() func() time.Duration { return first.then(v.kind.raceGaps()) }
+		own := r.untold(", not told", raceLanes(), gap())
+		shared := r.untold(", not told, shared", raceLanes(), gap()).shared()
+		waves := r.untold(", not told, in waves", raceLanes()/2, gap()).inWaves()
+		std := r.std("", raceLanes(), v.kind.raceGaps())
+		stdWaves := r.std(", in waves", raceLanes()/2, v.kind.raceGaps()).inWaves()
 
-		learnt := time.Now().Add(first.lasts)
-		stalled := r.run(t, first.lasts+raceTime(), fleets...)
+		stalled := r.runEach(t, first.lasts+raceTime(), []fleet{own, std}, []fleet{shared, waves, stdWaves})
 		stalled.addSlow(std.rec)
 		executed := r.executions()
+		fleets := []fleet{own, shared, waves, std, stdWaves}
 		var all, late []outcome
 		for _, f := range fleets {
 			all = append(all, judge(f.rec, f.client, executed))
-			late = append(late, judge(f.rec.since(learnt), f.client, executed))
+			late = append(late, judge(f.rec.after(first.lasts+shortIdle), f.client, executed))
 		}
 		logTable(t, all...)
-		t.Logf("of these, after %v:", first.lasts)
+		t.Logf("of these, after %v:", first.lasts+shortIdle)
 		logTable(t, late...)
 		for i := range 3 {
 			all[i].wantNeverTwice(t)

@@ -45,12 +45,17 @@ func (rec *record) add(a attempt) {
 	rec.sent = append(rec.sent, a)
 }
 
-// since is what became of those that began since then.
-func (rec *record) since(begin time.Time) *record {
+// after is what became of those that began later than so long after the first.
+func (rec *record) after(d time.Duration) *record {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
-	early := func(a attempt) bool { return a.begin.Before(begin) }
-	return &record{client: rec.client, sent: slices.DeleteFunc(slices.Clone(rec.sent), early)}
+	byBegin := func(a, b attempt) int { return a.begin.Compare(b.begin) }
+	late := &record{client: rec.client}
+	if len(rec.sent) > 0 {
+		from := slices.MinFunc(rec.sent, byBegin).begin.Add(d)
+		late.sent = slices.DeleteFunc(slices.Clone(rec.sent), func(a attempt) bool { return a.begin.Before(from) })
+	}
+	return late
 }
 
 // failures are the attempts that failed.
