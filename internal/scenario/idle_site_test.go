@@ -71,20 +71,31 @@ type gathering struct {
 	all  chan struct{}
 }
 
-func newGathering(n int) *gathering { return &gathering{left: n, all: make(chan struct{})} }
+func newGathering(n int) *gathering {
+	g := &gathering{}
+	g.hold(n)
+	return g
+}
+
+// hold begins anew with n.
+func (g *gathering) hold(n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.left, g.all = n, make(chan struct{})
+}
 
 func (g *gathering) wait(over <-chan struct{}) {
 	g.mu.Lock()
-	held := g.left > 0
+	held, all := g.left > 0, g.all
 	if held {
 		if g.left--; g.left == 0 {
-			close(g.all)
+			close(all)
 		}
 	}
 	g.mu.Unlock()
 	if held {
 		select {
-		case <-g.all:
+		case <-all:
 		case <-over:
 		}
 	}
