@@ -47,12 +47,37 @@ func TestPlanIsKept(t *testing.T) {
 // Requests in sequence are not sent faster than the plan says.
 func TestPaceIsKept(t *testing.T) {
 	t.Parallel()
-	s := startPeer(t, nil, peer.Faults{IdleTimeout: idle})
-	p := hasty(t, quick("http://"+s.Addr()+"/"))
-	rep := measured(t, p, 1)
-	if least := 29 * pace; rep.Took.Duration() < least {
-		t.Errorf("30 requests took %v, less than %v", rep.Took, least)
+	var took atomic.Int64
+	url := script(t, nil, func(c *scripted, nth int) {
+		start := time.Now()
+		for n := 1; c.next(idle) != nil; n++ {
+			c.say(ok)
+			if nth == 0 && n == 30 {
+				took.Store(int64(time.Since(start)))
+			}
+		}
+	})
+	measured(t, hasty(t, quick(url)), 1)
+	if d := time.Duration(took.Load()); d < 29*pace-5*time.Millisecond {
+		t.Errorf("30 requests came within %v, want %v at least", d, 29*pace)
 	}
+}
+
+// Connections that the server would keep are closed when the probe ends.
+func TestNothingStaysOpen(t *testing.T) {
+	t.Parallel()
+	gone := make(chan struct{}, 100)
+	url := script(t, nil, func(c *scripted, _ int) {
+		for c.next(0) != nil {
+			c.say(ok)
+		}
+		gone <- struct{}{}
+	})
+	o := quick(url)
+	o.Max, o.Verify = idle, true
+	p := hasty(t, o)
+	measured(t, p, 1)
+	wantEach(t, gone, p.Plan().Connections)
 }
 
 // The header fields are sent with each request, and show nowhere.

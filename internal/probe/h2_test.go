@@ -61,6 +61,48 @@ func TestGoAwayHabits(t *testing.T) {
 	}
 }
 
+// A server that waits for what the protocol asks of a client gets it: acknowledgements, and a
+// goodbye.
+func TestHTTP2Manners(t *testing.T) {
+	goodbyes := make(chan struct{}, 100)
+	s := startH2(t, peer.H2Options{Handler: func(c *peer.H2Conn) {
+		_ = c.Settings(http2.Setting{ID: http2.SettingHeaderTableSize, Val: 0})
+		_ = c.Ping(false, [8]byte{7})
+		acks := 0
+		var waiting *peer.H2Request
+		for {
+			f, err := c.Read()
+			if err != nil {
+				return
+			}
+			_ = c.Respond(f)
+			switch {
+			case f.Ack():
+				acks++
+			case f.Type == http2.FrameGoAway:
+				goodbyes <- struct{}{}
+			case f.Request != nil:
+				waiting = f.Request
+			}
+			if waiting != nil && acks >= 2 {
+				_ = c.Answer(waiting)
+				waiting = nil
+			}
+		}
+	}})
+	o := quick("http://" + s.Addr() + "/")
+	o.Protos, o.Max = []string{H2C}, time.Second
+	p := hasty(t, o)
+	if r := measured(t, p, 1).Protocols[0].Requests; r.Served < 2 {
+		t.Errorf("requests %+v", r)
+	}
+	wantEach(t, goodbyes, p.Plan().Connections)
+	s.Close()
+	if v := s.Report().Violations; len(v) > 0 {
+		t.Errorf("the probe broke HTTP/2: %q", v)
+	}
+}
+
 func lastStreams(gs []GoAway) []uint32 {
 	var last []uint32
 	for _, g := range gs {

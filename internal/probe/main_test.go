@@ -196,4 +196,17 @@ func (c *scripted) say(text string) { _, _ = io.WriteString(c, strings.ReplaceAl
 // untilClosed waits for the client's end.
 func (c *scripted) untilClosed() { _, _ = io.Copy(io.Discard, c.br) }
 
+// wantEach waits for n events.
+func wantEach(t *testing.T, events <-chan struct{}, n int) {
+	t.Helper()
+	late := time.After(10 * time.Second)
+	for i := range n {
+		select {
+		case <-events:
+		case <-late:
+			t.Fatalf("%d of %d connections were closed as they should be", i, n)
+		}
+	}
+}
+
 const ok = "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi"

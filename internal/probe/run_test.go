@@ -59,6 +59,19 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// All connections go to the address that the first went to.
+func TestAddressIsKept(t *testing.T) {
+	s := startPeer(t, nil, peer.Faults{IdleTimeout: idle})
+	_, port, err := net.SplitHostPort(s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := hasty(t, quick("http://localhost:"+port+"/"))
+	if rep := measured(t, p, 1); rep.Address != s.Addr() || p.addr != s.Addr() {
+		t.Errorf("address %q, want %q", rep.Address, s.Addr())
+	}
+}
+
 // Nobody there is an error of Run, with the stage in it.
 func TestNobodyThere(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
