@@ -53,8 +53,10 @@ func newStock(t *testing.T, p retry.Policy, guarded bool) *stock {
 type heldEnd struct {
 	net.Conn
 	release, closed chan struct{}
-	once            sync.Once
+	let, end        sync.Once
 }
+
+func (c *heldEnd) letGo() { c.let.Do(func() { close(c.release) }) }
 
 func (s *stock) holdEnds(dial dialer.Hook) dialer.Hook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -63,6 +65,7 @@ func (s *stock) holdEnds(dial dialer.Hook) dialer.Hook {
 			return nil, err
 		}
 		c := &heldEnd{Conn: nc, release: make(chan struct{}), closed: make(chan struct{})}
+		s.t.Cleanup(c.letGo)
 		s.conns <- c
 		return c, nil
 	}
@@ -80,7 +83,7 @@ func (c *heldEnd) Read(p []byte) (int, error) {
 }
 
 func (c *heldEnd) Close() error {
-	c.once.Do(func() { close(c.closed) })
+	c.end.Do(func() { close(c.closed) })
 	return c.Conn.Close()
 }
 
@@ -111,38 +114,42 @@ func (s *stock) send(method, url, body string, on *httptrace.ClientTrace) (int, 
 	return rep.Retries, err
 }
 
-// TestFINBetweenCheckoutAndWrite is what net/http fails a POST for, though it has written
-// nothing; the count of bytes shows that, and it's sent again, exactly once.
+// TestFINBetweenCheckoutAndWrite is what net/http fails a POST for over HTTP/1.1, though it has
+// written nothing; the count of bytes shows that, and it's sent again, exactly once.
 func TestFINBetweenCheckoutAndWrite(t *testing.T) {
-	for _, secure := range []bool{false, true} {
-		var executed atomic.Int32
-		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			io.Copy(io.Discard, r.Body)
-			executed.Add(1)
-		}))
-		if secure {
-			srv.StartTLS()
-		} else {
-			srv.Start()
-		}
-		defer srv.Close()
-		for _, p := range []retry.Policy{retry.Off(), retry.Default()} {
-			executed.Store(0)
-			retries, err := finAtTheWorstMoment(t, p, srv)
-			if p.MaxRetries < 0 {
-				if err == nil || executed.Load() != 1 {
-					t.Errorf("TLS %v, without retries: executed %d times, %v; net/http can do it now", secure, executed.Load(), err)
-				}
-			} else if err != nil || retries != 1 || executed.Load() != 2 {
-				t.Errorf("TLS %v: %d retries, executed %d times, %v", secure, retries, executed.Load(), err)
+	for _, mode := range []string{"plain", "TLS", "HTTP/2"} {
+		t.Run(mode, func(t *testing.T) {
+			var executed atomic.Int32
+			srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+				executed.Add(1)
+			}))
+			srv.EnableHTTP2 = mode == "HTTP/2"
+			if mode == "plain" {
+				srv.Start()
+			} else {
+				srv.StartTLS()
 			}
-		}
+			defer srv.Close()
+			left := 1 // for the retry layer to do
+			if srv.EnableHTTP2 {
+				left = 0
+			}
+			if _, err := finAtTheWorstMoment(t, retry.Off(), srv); (err == nil) != (left == 0) || int(executed.Load()) != 2-left {
+				t.Errorf("without retries: executed %d times, %v; net/http can do it now", executed.Load(), err)
+			}
+			executed.Store(0)
+			if retries, err := finAtTheWorstMoment(t, retry.Default(), srv); err != nil || retries != left || executed.Load() != 2 {
+				t.Errorf("%d retries, executed %d times, %v", retries, executed.Load(), err)
+			}
+		})
 	}
 }
 
 // finAtTheWorstMoment sends a POST on a connection which is closed when it has been taken.
 func finAtTheWorstMoment(t *testing.T, p retry.Policy, srv *httptest.Server) (retries int, err error) {
 	s := newStock(t, p, true)
+	s.base.ForceAttemptHTTP2 = srv.EnableHTTP2
 	if _, err := s.send("POST", srv.URL, "first", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +161,7 @@ func finAtTheWorstMoment(t *testing.T, p retry.Policy, srv *httptest.Server) (re
 			if !info.Reused {
 				t.Error("the first connection isn't reused")
 			}
-			close(c.release)
+			c.letGo()
 			<-c.closed // by net/http
 		})
 	}})
@@ -170,7 +177,7 @@ func TestFINBehindTheWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			if guarded {
-				close((<-s.conns).release)
+				(<-s.conns).letGo()
 			}
 			retries, err := s.send("POST", o.url(), "second", nil)
 			if err == nil || retries != 0 {
@@ -280,7 +287,7 @@ func TestB10_TraceAndValuesAreKept(t *testing.T) {
 	if value != 1 || got != 1 || resp.Request != req {
 		t.Errorf("value %v, GotConn called %d times, the answer's request is the caller's: %v", value, got, resp.Request == req)
 	}
-	close((<-s.conns).release)
+	(<-s.conns).letGo()
 }
 
 // TestABrokenBodyIsLeftAlone: net/http's error doesn't tell it from a broken network.
@@ -298,6 +305,6 @@ func TestABrokenBodyIsLeftAlone(t *testing.T) {
 		if _, err := s.Do(req); !errors.Is(err, broken) {
 			t.Errorf("length %d: %v", length, err)
 		}
-		close((<-s.conns).release)
+		(<-s.conns).letGo()
 	}
 }
