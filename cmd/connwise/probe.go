@@ -28,13 +28,7 @@ type probeFlags struct {
 	noProgress bool
 }
 
-func newProbe() *cobra.Command {
-	var o probe.Options
-	var pf probeFlags
-	cmd := &cobra.Command{
-		Use:   "probe URL",
-		Short: "Measure how long a server or proxy lets connections idle, and how it ends them",
-		Long: `probe measures from outside what a server, or the proxy before it, does with its
+const probeHelp = `probe measures from outside what a server, or the proxy before it, does with its
 connections, and prints the pool.Config that follows, as Go code to paste.
 
 What it sends, of each protocol that is measured, all at the same time:
@@ -69,7 +63,15 @@ Rows:
   requests      answered on one connection, and how it told that it takes no more; "fin"
                 or "reset": it didn't, and the next request may be lost
   goaway        final: with the last stream's number at once; two-step: with 2^31-1
-                before; announced: with 2^31-1 alone; none: it ends without a word`,
+                before; announced: with 2^31-1 alone; none: it ends without a word`
+
+func newProbe() *cobra.Command {
+	var o probe.Options
+	var pf probeFlags
+	cmd := &cobra.Command{
+		Use:   "probe URL",
+		Short: "Measure how long a server or proxy lets connections idle, and how it ends them",
+		Long:  probeHelp,
 		Example: `  connwise probe https://api.example/healthz
   connwise probe --max 15m --requests 0 http://10.0.0.7:8080/
   connwise probe --json https://api.example/healthz | jq .recommended`,
