@@ -118,12 +118,15 @@ func (a *Advice) code(b bound) string {
 	return s.String()
 }
 
+// units are what Go code counts time in.
+var units = []struct {
+	size time.Duration
+	name string
+}{{time.Minute, "time.Minute"}, {time.Second, "time.Second"}, {time.Millisecond, "time.Millisecond"}, {time.Microsecond, "time.Microsecond"}}
+
 // literal is d as Go code has it.
 func literal(d time.Duration) string {
-	for _, u := range []struct {
-		size time.Duration
-		name string
-	}{{time.Minute, "time.Minute"}, {time.Second, "time.Second"}, {time.Millisecond, "time.Millisecond"}, {time.Microsecond, "time.Microsecond"}} {
+	for _, u := range units {
 		if d%u.size == 0 && d >= u.size {
 			return fmt.Sprintf("%d * %s", d/u.size, u.name)
 		}

@@ -170,7 +170,7 @@ type Progress struct {
 	Open     int      // connections that are watched
 	Ended    int      // that the peer has ended
 	Requests int      // answered, of those sent in sequence
-	Known    []string // in the order in which it became known
+	Known    []string // in the order in which it became known; only ever appended to
 }
 
 // note changes the progress and tells of it.
@@ -181,9 +181,7 @@ func (p *Probe) note(change func(*Progress)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change(&p.progress)
-	told := p.progress
-	told.Known = slices.Clone(told.Known)
-	p.opt.Progress(told)
+	p.opt.Progress(p.progress)
 }
 
 // pause waits for d. It reports false when ctx ended before.
