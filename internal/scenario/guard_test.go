@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -256,7 +257,72 @@ func TestGuardLetsStreamsWait(t *testing.T) {
 	}
 }
 
-// What a dial is told of its end while many connections end at once.
+// A request whose connection is refused is sent on another one, if its body can be had
+// again: by http.Transport where there is a GetBody, by retry also where it can be rewound.
+// What can't is given back, and nothing of it was sent.
+func TestGuardAndBodies(t *testing.T) {
+	eachMode(t, func(t *testing.T, r *rig) {
+		file, err := os.CreateTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		for _, tt := range []struct {
+			kind     bodyKind
+			rewind   bool
+			bare, on bool // sent over the Guard alone, and with retry on top
+		}{
+			{noBody, false, true, true},
+			{replayable, false, true, true},
+			{oneShot, false, false, false},
+			{oneShot, true, false, true},
+		} {
+			for _, top := range []bool{false, true} {
+				p := r.peer(serveDated)
+				tr, _ := r.guard(pool.GuardConfig{ProxyIdleTimeout: 20 * time.Millisecond})
+				do, want := doer(tr.RoundTrip), tt.bare
+				if top {
+					do, want = (&retry.Transport{Base: tr}).RoundTrip, tt.on
+				}
+				do.must(t, newCall(t.Context(), http.MethodPost, p.url, noBody))
+				pause(20 * time.Millisecond)
+				c := newCall(t.Context(), http.MethodPost, p.url, tt.kind)
+				if tt.rewind {
+					rewindable(t, c, file)
+				}
+				err := do.send(c)
+				_, refused := errors.AsType[*pool.GuardError](err)
+				if sent := err == nil; sent != want || !sent && !refused || p.count(c.id) == 0 == sent {
+					t.Errorf("%s, can be rewound %v, retry %v: %v, received %d times", tt.kind, tt.rewind, top, err, p.count(c.id))
+				}
+			}
+		}
+	})
+}
+
+// rewindable puts c's body into the file.
+func rewindable(t *testing.T, c *call, file *os.File) {
+	t.Helper()
+	text, err := io.ReadAll(c.Body)
+	if err == nil {
+		err = file.Truncate(0)
+	}
+	if err == nil {
+		_, err = file.WriteAt(text, 0)
+	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.body, c.Body, c.ContentLength = nil, struct {
+		io.ReadSeeker
+		io.Closer
+	}{file, io.NopCloser(nil)}, int64(len(text))
+}
+
+// Many connections that end at once leave at once, and each is told how.
 func TestGuardMassClose(t *testing.T) {
 	eachEnding(t, func(t *testing.T, r *rig, end ending) {
 		const n = 60
@@ -286,7 +352,49 @@ func TestGuardMassClose(t *testing.T) {
 		if !within(restTime, func() bool { return guardGauges(g) == (counts{}) }) {
 			t.Errorf("long after the close: %+v", guardGauges(g))
 		}
-		if n := g.Stats().Total.ClosedBy[pool.ReasonPeerClosed]; n != 60 {
+		how := map[string]string{"FIN": "fin", "bare FIN": "fin", "RST": "reset"}[end.name]
+		if end.name == "FIN" && r.mode.tls {
+			how = "close_notify"
+		}
+		if tot := g.Stats().Total; tot.ClosedBy[pool.ReasonPeerClosed] != n || tot.IdleCloses[how] != n {
+			t.Errorf("closed by %v, while idle by %v", tot.ClosedBy, tot.IdleCloses)
+		}
+	})
+}
+
+// A Guard that isn't told the peer's timeout learns it, also where TLS says goodbye first.
+func TestGuardLearnsTheTimeout(t *testing.T) {
+	eachMode(t, func(t *testing.T, r *rig) {
+		const timeout, rounds = 200 * time.Millisecond, 4
+		p := r.peer(func(c *peerConn) {
+			for {
+				c.SetReadDeadline(time.Now().Add(timeout))
+				q, err := c.request()
+				if err != nil {
+					c.Close()
+					return
+				}
+				c.answer(q, dated)
+			}
+		})
+		tr, g := r.guard(pool.GuardConfig{})
+		do := doer(tr.RoundTrip)
+		for i := range rounds {
+			do.must(t, newCall(t.Context(), http.MethodPost, p.url, replayable))
+			if !within(patience, func() bool { return g.Stats().Total.Closed == uint64(i+1) }) {
+				t.Fatal("the peer doesn't close")
+			}
+		}
+		h := g.Stats().Hosts[0]
+		if h.LearntIdle < timeout-20*time.Millisecond || h.LearntIdle > timeout+100*time.Millisecond || h.IdleLimit >= timeout || h.IdleLimitSource != "learnt" {
+			t.Errorf("learnt %v, the limit is %v (%s), closes: %v", h.LearntIdle, h.IdleLimit, h.IdleLimitSource, h.IdleCloses)
+		}
+		refused := func() bool { return g.Stats().Total.ClosedBy[pool.ReasonIdleLimit] > 0 }
+		for try := 0; try < 5 && !refused(); try++ { // on a busy machine the peer may come first
+			pause(h.IdleLimit)
+			do.must(t, newCall(t.Context(), http.MethodPost, p.url, replayable))
+		}
+		if !refused() {
 			t.Errorf("closed by %v", g.Stats().Total.ClosedBy)
 		}
 	})
