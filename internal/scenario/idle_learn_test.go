@@ -103,9 +103,9 @@ func TestAnIdleTimeoutIsLearnt(t *testing.T) {
 		var wg sync.WaitGroup
 		for i, l := range ls {
 			wg.Go(func() {
-				// From 0.3 to 1.1 T, as each lane has its own order.
-				k := i * 5
-				l.run(t, time.Now().Add(4*T), func() time.Duration { k += 5; return T*3/10 + T*time.Duration(k%9)/10 })
+				k := i // each lane has its own order
+				tenths := []time.Duration{3, 10, 7, 4, 11, 6, 12, 5}
+				l.run(t, time.Now().Add(4*T), func() time.Duration { k += 3; return T / 10 * tenths[k%len(tenths)] })
 			})
 		}
 		wg.Wait()
@@ -136,8 +136,10 @@ func TestATimerWithCoarseTicksIsLearntByItsLeast(t *testing.T) {
 		}
 		wg.Wait()
 		for _, l := range ls {
-			for _, err := range l.failed {
-				t.Errorf("%s: %v", p.name, err)
+			for i, err := range l.failed { // one may cross a close, as long as the least isn't known
+				if pe := poolError(t, err); i > 0 || pe.Phase != pool.PhaseSent {
+					t.Errorf("%s: %v", p.name, err)
+				}
 			}
 		}
 		// Ticks that happened to agree were disproved, maybe a moment ago.

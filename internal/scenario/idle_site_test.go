@@ -1,7 +1,9 @@
 package scenario
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -44,12 +46,19 @@ type siteConn struct {
 	h2 *peer.H2Conn
 	// mu is held for an answer: a TLS connection that is closed before its last Write has
 	// returned says no close_notify.
-	mu sync.Mutex
+	mu     sync.Mutex
+	busy   bool      // a request has begun to come
+	after  *farewell // it ends so behind its answer
+	served int
 }
 
 func (c *siteConn) end(f farewell) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.endLocked(f)
+}
+
+func (c *siteConn) endLocked(f farewell) {
 	if c.h2 != nil {
 		f.h2(c.h2)
 	} else {
@@ -57,10 +66,37 @@ func (c *siteConn) end(f farewell) {
 	}
 }
 
-func (c *siteConn) answering(answer func() error) error {
+// begin is called at the first byte of a request.
+func (c *siteConn) begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return answer()
+	c.busy = true
+}
+
+// answering writes an answer, and ends the connection behind it if that was decided.
+func (c *siteConn) answering(how *manners, answer func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := answer()
+	c.busy = false
+	if c.served++; c.served == how.requests {
+		c.after = &how.by
+	}
+	if c.after != nil {
+		c.endLocked(*c.after)
+	}
+	return err
+}
+
+// leave ends the connection now if it is idle, else behind its answer.
+func (c *siteConn) leave(f farewell) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.busy {
+		c.after = &f
+	} else {
+		c.endLocked(f)
+	}
 }
 
 // A gathering holds its first n requests until all have come, so that each is on a
@@ -103,10 +139,11 @@ func (g *gathering) wait(over <-chan struct{}) {
 
 // manners are how a site serves. The zero manners answer at once and end no connection.
 type manners struct {
-	crowd   int                  // so many first requests are answered together
-	timeout func() time.Duration // for each time that a connection is idle; nil: never
-	by      farewell             // how the timeout ends it; the zero farewell: by FIN
-	fields  []string             // more lines of HTTP/1.1's answers
+	crowd    int                  // so many first requests are answered together
+	timeout  func() time.Duration // for each time that a connection is idle; nil: never
+	requests int                  // so many on each connection; zero: no limit
+	by       farewell             // how these two end it; the zero farewell: by FIN
+	fields   []string             // more lines of HTTP/1.1's answers
 }
 
 // site starts a server. Over HTTP/2 each of its connections takes one stream at a time, so
@@ -156,12 +193,13 @@ func (s *site) serveH1(c *peerConn) {
 	defer s.enter(sc)()
 	for stop := func() {}; c.arrives(); {
 		stop()
+		sc.begin()
 		q, err := c.request()
 		if err != nil {
 			return
 		}
 		s.crowd.wait(c.peer.over)
-		if sc.answering(func() error { return c.answer(q, s.how.fields...) }) != nil {
+		if sc.answering(&s.how, func() error { return c.answer(q, s.how.fields...) }) != nil {
 			return
 		}
 		stop = s.rest(sc)
@@ -179,12 +217,13 @@ func (s *site) serveH2(c *peer.H2Conn) {
 	for f, err := c.Read(); err == nil && c.Respond(f) == nil; f, err = c.Read() {
 		if f.Type == http2.FrameHeaders {
 			stop()
+			sc.begin()
 		}
 		if f.Request == nil {
 			continue
 		}
 		s.crowd.wait(c.Done())
-		if sc.answering(func() error { return c.Answer(f.Request) }) != nil {
+		if sc.answering(&s.how, func() error { return c.Answer(f.Request) }) != nil {
 			return
 		}
 		stop = s.rest(sc)
@@ -194,16 +233,24 @@ func (s *site) serveH2(c *peer.H2Conn) {
 
 // part ends all open connections in the way of f, and returns how many there were.
 func (s *site) part(f farewell) int {
-	s.mu.Lock()
-	cs := make([]*siteConn, 0, len(s.live))
-	for c := range s.live {
-		cs = append(cs, c)
-	}
-	s.mu.Unlock()
+	cs := s.all()
 	for _, c := range cs {
 		c.end(f)
 	}
 	return len(cs)
+}
+
+// reload ends them in the way of f, those that are busy behind their answer.
+func (s *site) reload(f farewell) {
+	for _, c := range s.all() {
+		c.leave(f)
+	}
+}
+
+func (s *site) all() []*siteConn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.live))
 }
 
 // conns is how many connections were accepted, received how many complete requests came on
@@ -229,16 +276,18 @@ func (s *site) count(id string) int {
 	return s.h1.count(id)
 }
 
+// twice is how many requests came more than once.
+func (s *site) twice() int {
+	if s.h2 {
+		return len(s.p2.twice())
+	}
+	return len(s.h1.twice())
+}
+
 // once checks that n requests have come in all, and none of them twice.
 func (s *site) once(t *testing.T, n int) {
 	t.Helper()
-	twice := 0
-	if s.h2 {
-		twice = len(s.p2.twice())
-	} else {
-		twice = len(s.h1.twice())
-	}
-	if got := s.received(); got != n || twice > 0 {
+	if got, twice := s.received(), s.twice(); got != n || twice > 0 {
 		t.Errorf("the server got %d requests, want %d, and %d of them more than once", got, n, twice)
 	}
 }
