@@ -58,6 +58,22 @@ func (rec *record) after(d time.Duration) *record {
 	return late
 }
 
+// within is how many came so soon after their lane's last, unless that failed: late timers make
+// gaps longer.
+func (rec *record) within(d time.Duration) (n int) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	for _, a := range rec.sent {
+		switch {
+		case a.err != nil:
+			n--
+		case !a.quiet.IsZero() && a.begin.Sub(a.quiet) < d:
+			n++
+		}
+	}
+	return n
+}
+
 // failures are the attempts that failed.
 func (rec *record) failures() []attempt {
 	rec.mu.Lock()
