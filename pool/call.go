@@ -203,8 +203,8 @@ func (c *call) exchange() (*http.Response, *Error) {
 	}
 	x := &h1.Exchange{}
 	c.x = x
-	conn.uses++
-	if conn.uses == 1 {
+	since := conn.idleSince
+	if conn.uses++; conn.uses == 1 {
 		conn.idleSince = time.Now()
 	}
 	returned := false
@@ -217,6 +217,7 @@ func (c *call) exchange() (*http.Response, *Error) {
 	returned = true
 	if r, ok := err.(*wire.RequestError); ok {
 		conn.uses--
+		conn.idleSince = since
 		c.h.put(conn) // it is as it was
 		return nil, c.describe(&Error{Phase: PhaseUnsent, Err: &CallerError{CallerRequest, r.Err}})
 	}

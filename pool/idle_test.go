@@ -183,3 +183,22 @@ func TestUnusedHostsAreForgotten(t *testing.T) {
 		s.wantRenewed()
 	})
 }
+
+// A request that can't be written leaves its connection as it was, and as old.
+func TestUnwritableRequestMakesNothingYounger(t *testing.T) {
+	inBubble(t, Config{ProxyIdleTimeout: time.Second}, func(s *script) {
+		tp := s.get()
+		d := s.wantDial()
+		tp.cancel()
+		<-tp.done
+		p := d.finish()
+		time.Sleep(800 * ms)
+		req := s.request("GET", nil)
+		req.URL.Opaque = "/\x01"
+		tp = s.start(req)
+		tp.wantError(PhaseUnsent, nil)
+		p.wantOpen()
+		time.Sleep(100 * ms)
+		p.wantClosed()
+	})
+}
