@@ -161,7 +161,7 @@ func (h *host) failWaitersLocked(c *conn, err error) {
 // hopefulLocked tells whether a connection or a dial is there that may serve a waiter.
 func (h *host) hopefulLocked() bool {
 	for c := range h.conns {
-		if c.leaving == "" {
+		if c.leaving == "" && c.state != connWitness {
 			return true
 		}
 	}

@@ -109,7 +109,7 @@ func (h *host) expectedLocked() int {
 			if n += each; h.proto == protocolUnknown {
 				return math.MaxInt
 			}
-		case c.state == connDialing || c.h2 == nil || c.leaving != "":
+		case c.h2 == nil || c.leaving != "" || c.state == connWitness:
 		case c.suspect:
 			if age(now, c.doubted) < doubtGrace {
 				n += each - c.streams

@@ -1,6 +1,8 @@
 package pool
 
 import (
+	"errors"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,5 +69,73 @@ func TestWitnessOfHTTP2(t *testing.T) {
 		if st := s.stats(); st.IdleCloses["goaway"] != 1 || st.LearntIdle == 0 {
 			t.Errorf("closes %v, learnt %v", st.IdleCloses, st.LearntIdle)
 		}
+	})
+}
+
+// learnH2 has the peer close three HTTP/2 connections, each when it has idled for 2 s, and lets
+// so much time pass that another close is wanted.
+func (s *script) learnH2() {
+	s.Helper()
+	for range fewAgree {
+		p := s.h2Exchange()
+		time.Sleep(2 * time.Second)
+		p.close()
+		synctest.Wait()
+	}
+	time.Sleep(learntFor / 2)
+}
+
+// A witness that ends without a GOAWAY is one as well.
+func TestWitnessOfHTTP2EndsWithoutAWord(t *testing.T) {
+	h2Bubble(t, Config{}, func(s *script) {
+		s.learnH2()
+		p := s.h2Exchange()
+		time.Sleep(1900 * ms)
+		p.wantOpen()
+		time.Sleep(100 * ms)
+		p.close()
+		st := s.stats()
+		if st.IdleCloses["fin"] != fewAgree+1 || st.ClosedBy[ReasonPeerClosed] != fewAgree+1 || st.LearntIdle == 0 {
+			t.Errorf("closes %v, closed by %v, learnt %v", st.IdleCloses, st.ClosedBy, st.LearntIdle)
+		}
+	})
+}
+
+// Nobody may hope for a witness: where one connection is to do for all, the next request would
+// wait for as long as the witness lives, and with a failed dial those who share it.
+func TestWitnessIsNobodysHope(t *testing.T) {
+	witness := func(s *script) *h2Peer {
+		s.learnH2()
+		p := s.h2Exchange()
+		time.Sleep(1900 * ms)
+		p.wantOpen()
+		return p
+	}
+	t.Run("one connection for all", func(t *testing.T) {
+		cfg := Config{Base: &http.Transport{HTTP2: &http.HTTP2Config{StrictMaxConcurrentRequests: true}}}
+		h2Bubble(t, cfg, func(s *script) {
+			p := witness(s)
+			s.h2Exchange()
+			p.wantOpen()
+		})
+	})
+	t.Run("a dial that fails", func(t *testing.T) {
+		h2Bubble(t, Config{}, func(s *script) {
+			p := witness(s)
+			tps := s.gets(3)
+			refused := errors.New("refused")
+			s.wantDial().fail(refused)
+			for _, tp := range tps {
+				tp.wantError(PhaseDial, refused)
+			}
+			s.wantNoDial()
+			p.wantOpen()
+		})
+	})
+	t.Run("a peer that takes no streams for now", func(t *testing.T) {
+		h2Bubble(t, Config{}, func(s *script) {
+			witness(s).settings(0)
+			s.h2Exchange()
+		})
 	})
 }
