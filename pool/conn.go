@@ -45,8 +45,8 @@ type conn struct {
 	announced time.Duration // the server's Keep-Alive: timeout, zero if unknown
 
 	// Guarded by h.mu.
-	state   connState
-	resting bool // see rest.go
+	state    connState
+	restless bool // it is in host.restless
 	sharing
 	epoch uint64 // host.epoch when it was dialled
 

@@ -41,8 +41,8 @@ type host struct {
 	gone    bool                   // forgotten: look it up again
 	reaping map[time.Duration]bool // the graces after which cutOrphans is to come
 
-	known   knowledge
-	restDue bool // restIdle is to come
+	known    knowledge
+	restless []*conn // those that became idle a moment ago, at least: restIdle is to come. See rest.go.
 
 	// Of HTTP/2.
 	proto         protocol  // what the last dial found
@@ -260,20 +260,21 @@ func (h *host) takeIdleLocked(c *conn) bool {
 // the earliest time at which one of the others expires, zero if none does.
 func (h *host) dropIdleIf(drop func(*conn) (CloseReason, bool)) (next time.Time) {
 	type dropped struct {
-		c      *conn
-		reason CloseReason
+		c       *conn
+		reason  CloseReason
+		witness bool // at the end of its time
 	}
 	var dead []dropped
 	take := func(c *conn) bool {
 		reason, yes := drop(c)
 		witness := yes && reason == ReasonIdleLimit && c.state == connIdle && h.keepWitnessLocked(c, time.Now())
 		if yes && !witness {
+			dead = append(dead, dropped{c, reason, c.state == connWitness && reason == ReasonIdleLimit})
 			if c.state != connSettling {
 				h.t.idle.Add(-1)
 			}
 			c.state = connInUse
 			h.leaveLocked(c, reason)
-			dead = append(dead, dropped{c, reason})
 		} else if at := c.expires(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
@@ -287,6 +288,9 @@ func (h *host) dropIdleIf(drop func(*conn) (CloseReason, bool)) (next time.Time)
 	h.settling = slices.DeleteFunc(h.settling, take)
 	h.mu.Unlock()
 	for _, d := range dead {
+		if d.witness {
+			h.hear(d.c)
+		}
 		h.retire(d.c, d.reason)
 	}
 	return next

@@ -80,13 +80,16 @@ func (h *host) forgetOld(now time.Time) {
 	}
 }
 
-// noteIdleCloseLocked notes that the peer has closed c, which was idle until now: at what
-// age, and how.
+// noteIdleCloseLocked notes that c, which was idle, has ended: how, and, if it was the peer
+// who ended it, at what age.
 func (h *host) noteIdleCloseLocked(c *conn, how idleClose, now time.Time) {
 	if h.tot.IdleCloses == nil {
 		h.tot.IdleCloses = make(map[string]uint64)
 	}
 	h.tot.IdleCloses[string(how)]++
+	if how == idleUnknown {
+		return
+	}
 	l := &h.known.used
 	if c.uses == 0 {
 		l = &h.known.unused
@@ -99,6 +102,10 @@ func (h *host) noteIdleCloseLocked(c *conn, how idleClose, now time.Time) {
 type idleClose string
 
 const idleGoAway idleClose = "goaway"
+
+// idleUnknown is no close of the peer's: this host's kernel has had no answer to its keep-alive
+// probes, say, and has a timer of its own for that.
+var idleUnknown = idleClose(health.CauseUnknown.String())
 
 // idleCloseOf names what a look found, or the read loop of an HTTP/2 connection.
 func (c *conn) idleCloseOf(err error) idleClose {
@@ -118,7 +125,7 @@ func (h *host) noteIdleClose(c *conn, err error) {
 
 // noteSurvival notes that a connection was found alive after it had been idle for age.
 func (h *host) noteSurvival(age time.Duration) {
-	if d := h.times.Load().disproof; d == 0 || age <= d {
+	if d := h.times.Load().disproof; d == 0 || age < d {
 		return
 	}
 	h.mu.Lock()

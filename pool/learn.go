@@ -112,7 +112,7 @@ func (l *learner) span(n int) (least, most time.Duration) {
 // survived notes that a connection was found open after it had been idle for age. It tells
 // whether that disproved what the closes seemed to show.
 func (l *learner) survived(age time.Duration) bool {
-	if l.disproof == 0 || age <= l.disproof {
+	if l.disproof == 0 || age < l.disproof {
 		return false
 	}
 	*l = learner{}

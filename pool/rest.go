@@ -1,6 +1,9 @@
 package pool
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // The watcher tells at once of a FIN or an RST. What else can arrive on an idle HTTP/1.1
 // connection (a TLS layer's close_notify whose FIN comes seconds later, a 408, bytes that
@@ -12,9 +15,11 @@ const restAfter = 50 * time.Millisecond
 
 // restLaterLocked sees to it that c, which has become idle, rests in time.
 func (h *host) restLaterLocked(c *conn) {
-	c.resting = false
-	if c.canRest() && !h.restDue {
-		h.restDue = true
+	if !c.canRest() || c.restless {
+		return
+	}
+	c.restless = true
+	if h.restless = append(h.restless, c); len(h.restless) == 1 {
 		time.AfterFunc(restAfter, h.restIdle)
 	}
 }
@@ -23,22 +28,24 @@ func (h *host) restLaterLocked(c *conn) {
 // are read all the time.
 func (c *conn) canRest() bool { return c.watch != nil && c.h1 != nil && c.vigil == nil }
 
-// restIdle lets those rest that have been idle for long enough. They lie below the younger
-// ones in the idle stack, and above those that rest already.
+// restIdle lets those rest that have been idle for long enough. Those in use come anew when they
+// are idle.
 func (h *host) restIdle() {
 	var due []*conn
 	h.mu.Lock()
-	h.restDue = false
 	now := time.Now()
-	for i := len(h.idle) - 1; i >= 0 && !h.idle[i].resting; i-- {
-		switch c := h.idle[i]; {
-		case !c.canRest():
-		case now.Sub(c.idleSince) >= restAfter:
-			c.resting = true
+	h.restless = slices.DeleteFunc(h.restless, func(c *conn) bool {
+		idle := c.state == connIdle
+		c.restless = idle && now.Sub(c.idleSince) < restAfter
+		if idle && !c.restless {
 			due = append(due, c)
-		default:
-			h.restLaterLocked(c)
 		}
+		return !c.restless
+	})
+	if len(h.restless) > 0 {
+		time.AfterFunc(restAfter, h.restIdle)
+	} else {
+		h.restless = nil // don't keep the memory of the largest burst
 	}
 	h.mu.Unlock()
 	for _, c := range due {

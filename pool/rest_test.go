@@ -97,7 +97,7 @@ func TestRestingConnectionIsReused(t *testing.T) {
 		eventually(t, "the connection rests", func() bool {
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			return len(h.idle) == 1 && h.idle[0].resting && !h.restDue
+			return len(h.idle) == 1 && !h.idle[0].restless
 		})
 		go func() {
 			b := make([]byte, 4096)
@@ -109,4 +109,44 @@ func TestRestingConnectionIsReused(t *testing.T) {
 	if st := r.tr.Stats().Hosts[0]; st.Dials != 1 || st.Reused != 3 || st.Idle != 1 {
 		t.Errorf("%d dials, %d reused, %d idle; want 1, 3 and 1", st.Dials, st.Reused, st.Idle)
 	}
+}
+
+// One that was looked at lies below others that rest. It's told of what comes, too.
+func TestEveryIdleConnectionRests(t *testing.T) {
+	r := newRestRig(t, false)
+	var resps []*http.Response
+	peers := map[string]net.Conn{}
+	for range 3 {
+		req, err := http.NewRequest("GET", r.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := r.tr.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resps = append(resps, resp)
+		nc := <-r.server
+		t.Cleanup(func() { nc.Close() })
+		peers[nc.RemoteAddr().String()] = nc
+	}
+	for _, resp := range resps {
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+	h := r.tr.allHosts()[0]
+	eventually(t, "they rest", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return len(h.idle) == 3 && h.restless == nil
+	})
+	h.mu.Lock()
+	oldest := h.idle[0]
+	h.mu.Unlock()
+	oldest.watch.Use() // as when session tickets have come
+	h.lookAtResting(oldest)
+	if err := write(peers[oldest.nc.LocalAddr().String()], "HTTP/1.1 408 Request Timeout\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is gone", func() bool { return r.tr.Stats().Hosts[0].Open == 2 })
 }

@@ -83,7 +83,7 @@ func (s *sweeper) run() {
 		h.forgetOld(now)
 		next := h.dropIdleIf(func(c *conn) (CloseReason, bool) {
 			if c.state == connWitness {
-				return c.judgeWitness(c.candidate(now), now)
+				return c.judgeWitness(c.candidate(now))
 			}
 			reason, ok := judge(c.candidate(now))
 			return reason, !ok

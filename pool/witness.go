@@ -26,15 +26,44 @@ func (h *host) keepWitnessLocked(c *conn, now time.Time) bool {
 }
 
 // judgeWitness says whether c has been a witness for long enough. h.mu is held.
-func (c *conn) judgeWitness(cand candidate, now time.Time) (CloseReason, bool) {
-	if idle := now.Sub(c.idleSince); idle >= c.h.known.used.disproof {
-		c.h.noteSurvivalLocked(idle+1, now)
-		return ReasonIdleLimit, true
-	}
-	// A machine that was asleep has seen nothing. Then the connection is only too old.
+func (c *conn) judgeWitness(cand candidate) (CloseReason, bool) {
 	cand.limit = c.h.known.used.disproof
+	if cand.limit == 0 {
+		return ReasonIdleLimit, true // there is nothing to witness any more
+	}
 	reason, ok := judge(cand)
 	return reason, !ok
+}
+
+// hear notes what the witness c, which the caller holds now and retires, has to say at the end
+// of its time. Where the watch is late it is closed, and nobody knows yet. A machine that was
+// asleep has seen nothing: then c was only too old.
+func (h *host) hear(c *conn) {
+	err := c.end()
+	now := time.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case err == nil:
+		h.noteSurvivalLocked(now.Sub(c.idleSince), now)
+	case c.h2 == nil:
+		h.noteIdleCloseLocked(c, c.idleCloseOf(err), now)
+	}
+}
+
+// end is how the peer has ended c, nil if it hasn't.
+func (c *conn) end() error {
+	if c.h2 == nil {
+		_, err := c.look()
+		return err
+	}
+	if _, err := c.lookShared(true); err != nil {
+		return err
+	}
+	if !c.h.stays(c) {
+		return errLeaving
+	}
+	return nil
 }
 
 // oldestIdleLocked is the connection that has been idle longest, nil if none is.

@@ -1,7 +1,10 @@
 package pool
 
 import (
+	"io"
+	"net"
 	"net/http"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -164,4 +167,65 @@ func TestWitnessGivesWay(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Where the watch is late, the end of a witness's time isn't taken for a proof that it lives.
+func TestWitnessIsLookedAtBeforeItDisproves(t *testing.T) {
+	for name, ends := range map[string]bool{"closed": true, "alive": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRestRig(t, false)
+			nc := r.idle()
+			h, now := r.tr.allHosts()[0], time.Now()
+			h.mu.Lock()
+			for i := range time.Duration(fewAgree) {
+				h.known.used.closed(200*ms, now.Add(i*time.Second-learntFor/2))
+			}
+			h.refreshLocked(now)
+			c := h.idle[0]
+			due := c.expires()
+			h.mu.Unlock()
+			c.watch.Stop()
+			if ends {
+				nc.Close()
+			}
+			r.tr.sweepBy(due)
+			eventually(t, "the witness's time is over", func() bool { return r.tr.Stats().Hosts[0].Open == 0 })
+			st := r.tr.Stats().Hosts[0]
+			if (st.LearntIdle > 0) != ends || (st.IdleCloses["fin"] == 1) != ends || st.ClosedBy[ReasonIdleLimit] != 1 {
+				t.Errorf("learnt %v, closes %v, closed by %v", st.LearntIdle, st.IdleCloses, st.ClosedBy)
+			}
+		})
+	}
+}
+
+// A localEnd is a connection that this host's kernel gives up, as it does when nobody answers
+// its keep-alive probes.
+type localEnd struct{ net.Conn }
+
+func (c localEnd) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err == io.EOF {
+		err = syscall.ETIMEDOUT
+	}
+	return n, err
+}
+
+// The kernel's own timer is no timer of the peer's.
+func TestOwnEndsTeachNothing(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		for range fewAgree {
+			tp := s.get()
+			d := s.wantDial()
+			d.conn = localEnd{d.conn}
+			p := d.finish()
+			p.serve("ok")
+			tp.wantBody("ok")
+			s.closedAfter(p, 2*time.Minute)
+			p.wantClosed()
+		}
+		if st := s.stats(); st.LearntIdle != 0 || st.IdleLimit != 0 || st.IdleCloses["unknown"] != fewAgree {
+			t.Errorf("learnt %v, limit %v, closes %v", st.LearntIdle, st.IdleLimit, st.IdleCloses)
+		}
+	})
 }
