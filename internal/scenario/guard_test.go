@@ -3,9 +3,11 @@ package scenario
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -320,6 +322,36 @@ func rewindable(t *testing.T, c *call, file *os.File) {
 		io.ReadSeeker
 		io.Closer
 	}{file, io.NopCloser(nil)}, int64(len(text))
+}
+
+// Where http.Transport makes the handshake, HTTP/2 connections have the idle limit too. Their
+// refusal is net/http's to report; retry has the proof that nothing was sent.
+func TestGuardRefusesIdleH2(t *testing.T) {
+	r := newRig(t, mode{"h2", true})
+	var executed atomic.Int64
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		io.Copy(io.Discard, q.Body)
+		executed.Add(1)
+		io.WriteString(w, q.Header.Get(idHeader))
+	}))
+	srv.TLS = &tls.Config{Certificates: []tls.Certificate{identity().cert}}
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	r.onEnd(srv.Close)
+	tr, g := r.guard(pool.GuardConfig{ProxyIdleTimeout: guardTimeout})
+	tr.ForceAttemptHTTP2 = true
+	do := doer((&retry.Transport{Base: tr}).RoundTrip)
+	const rounds = 4
+	for range rounds {
+		do.must(t, newPatient(t, http.MethodPost, srv.URL, replayable))
+		pause(guardTimeout)
+	}
+	if n := executed.Load(); n != rounds {
+		t.Errorf("%d requests executed of %d", n, rounds)
+	}
+	if n := g.Stats().Total.ClosedBy[pool.ReasonIdleLimit]; n != rounds-1 {
+		t.Errorf("closed by %v", g.Stats().Total.ClosedBy)
+	}
 }
 
 // Many connections that end at once leave at once, and each is told how.
