@@ -30,6 +30,15 @@
 //     retired with a reason (host.put, host.retire). If the host was seen to send or close
 //     behind its answers, the connection settles for 5 ms first (settle.go).
 //
+// # While a connection is idle
+//
+// The watcher tells when its peer closes it, and once it has been idle for a moment also what
+// else arrives (rest.go). The host notes at what age and how (known.go), and learns from that
+// after how long the peer closes idle connections (learn.go); a witness, left open unused,
+// confirms it now and then (witness.go). What follows from all that is known is the idle
+// limit in force (limit.go), which the sweeper keeps (sweep.go). When an idle connection
+// turns out to be dead, those that idled as long are suspects (suspect.go).
+//
 // # What may be touched
 //
 // A connection and its slot of the host's limit are one value (conn). Whoever holds it
@@ -39,6 +48,14 @@
 // Lock order: Transport.mu, then host.mu. Under either there is no I/O, no Close, no
 // hook, and no call into internal/h1, internal/h2 or dialer. What internal/h2 calls
 // (StreamDone, and the methods of h2.Events) is called without its locks.
+//
+// # A Guard
+//
+// For a stock http.Transport a Guard (guard.go) does what can be done below it. It shares with
+// the above what is known of hosts and limits, and no connection: guardconn.go is the
+// net.Conn that it gives out, guardsense.go tells where a request begins in what passes
+// through that, guardslots.go has the limit and its queue. accepted.go is what package retry
+// takes for proof.
 //
 // # What it doesn't do
 //

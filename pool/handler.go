@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// A StatsSource has a snapshot to give: a Transport.
+// A StatsSource has a snapshot to give: a Transport or a Guard.
 type StatsSource interface{ Stats() Stats }
 
 // StatsHandler serves the source's snapshot as JSON, to GET and HEAD. It shows host
