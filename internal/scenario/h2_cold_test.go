@@ -166,32 +166,44 @@ func TestDialHooksAndALPN(t *testing.T) {
 // A hook that doesn't look at its context has a limit on it anyway, and can't hold a caller.
 func TestADialHookThatIgnoresItsContextHoldsNobody(t *testing.T) {
 	const hurry = 100 * time.Millisecond
-	eachH2(t, func(t *testing.T, r *rig) {
-		p := r.h2peer(peer.H2Options{})
-		over := make(chan struct{})
-		var unlimited atomic.Bool
-		dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-			if _, ok := ctx.Deadline(); !ok {
-				unlimited.Store(true)
+	for _, sp := range speeches {
+		for _, secure := range []bool{false, true} { // the hook for TLS
+			if secure && !sp.tls {
+				continue
 			}
-			<-over
-			return nil, ctx.Err()
+			t.Run(label(sp.name, secure), func(t *testing.T) {
+				r := newRig(t, sp.mode)
+				s := r.site(sp, manners{})
+				over := make(chan struct{})
+				var unlimited atomic.Bool
+				dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+					if _, ok := ctx.Deadline(); !ok {
+						unlimited.Store(true)
+					}
+					<-over
+					return nil, ctx.Err()
+				}
+				base := &http.Transport{DialContext: dial}
+				if secure {
+					base = &http.Transport{DialTLSContext: dial}
+				}
+				do := doer(r.client(sp, pool.Config{Base: base}).RoundTrip)
+				together(10, func(i int) {
+					ctx, cancel := context.WithTimeout(t.Context(), hurry)
+					defer cancel()
+					start := time.Now()
+					err := do.send(newCall(ctx, http.MethodPost, s.url, bodyKinds[i%len(bodyKinds)]))
+					if e := poolError(t, err); !e.Phase.Unprocessed() || time.Since(start) > hurry+time.Second {
+						t.Errorf("after %v: %v", time.Since(start), err)
+					}
+				})
+				if unlimited.Load() {
+					t.Error("a dial had no deadline")
+				}
+				close(over)
+			})
 		}
-		do := doer(r.h2pool(pool.Config{Base: &http.Transport{DialContext: dial}}).RoundTrip)
-		together(10, func(i int) {
-			ctx, cancel := context.WithTimeout(t.Context(), hurry)
-			defer cancel()
-			start := time.Now()
-			err := do.send(newCall(ctx, http.MethodPost, p.url, bodyKinds[i%len(bodyKinds)]))
-			if e := poolError(t, err); !e.Phase.Unprocessed() || time.Since(start) > hurry+time.Second {
-				t.Errorf("after %v: %v", time.Since(start), err)
-			}
-		})
-		if unlimited.Load() {
-			t.Error("a dial had no deadline")
-		}
-		close(over)
-	})
+	}
 }
 
 // SETTINGS come late. Until then a connection carries few requests, so that a limit that
