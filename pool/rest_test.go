@@ -111,29 +111,36 @@ func TestRestingConnectionIsReused(t *testing.T) {
 	}
 }
 
-// One that was looked at lies below others that rest. It's told of what comes, too.
-func TestEveryIdleConnectionRests(t *testing.T) {
-	r := newRestRig(t, false)
+// idles leaves n connections idle, and returns the server's ends of them by their addresses.
+func (r *restRig) idles(n int) map[string]net.Conn {
+	r.Helper()
 	var resps []*http.Response
 	peers := map[string]net.Conn{}
-	for range 3 {
+	for range n {
 		req, err := http.NewRequest("GET", r.url, nil)
 		if err != nil {
-			t.Fatal(err)
+			r.Fatal(err)
 		}
 		resp, err := r.tr.RoundTrip(req)
 		if err != nil {
-			t.Fatal(err)
+			r.Fatal(err)
 		}
 		resps = append(resps, resp)
 		nc := <-r.server
-		t.Cleanup(func() { nc.Close() })
+		r.Cleanup(func() { nc.Close() })
 		peers[nc.RemoteAddr().String()] = nc
 	}
 	for _, resp := range resps {
 		io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
 	}
+	return peers
+}
+
+// One that was looked at lies below others that rest. It's told of what comes, too.
+func TestEveryIdleConnectionRests(t *testing.T) {
+	r := newRestRig(t, false)
+	peers := r.idles(3)
 	h := r.tr.allHosts()[0]
 	eventually(t, "they rest", func() bool {
 		h.mu.Lock()

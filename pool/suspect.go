@@ -22,7 +22,7 @@ func (h *host) suspect(age time.Duration, silent bool) {
 			h.noteIdleClose(c, err)
 			h.dropStale(c, reason)
 		} else {
-			h.giveBack(c, false)
+			h.giveBack(c, true) // it has been idle for long enough
 		}
 	}
 }

@@ -2,9 +2,13 @@ package pool
 
 import (
 	"errors"
+	"net"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
+
+	"example.com/connwise/health"
 )
 
 // idlers opens n connections, the first of which is the oldest in the idle stack.
@@ -65,4 +69,36 @@ func TestSlowAnswerOnABusyConnectionCondemnsNobody(t *testing.T) {
 		ps[1].wantOpen()
 		s.wantReused(ps[1])
 	})
+}
+
+// What the kernel can tell of those that idled as long, it's asked: the dead leave, the others
+// stay.
+func TestStaleConnectionHasItsSiblingsLookedAt(t *testing.T) {
+	r := newRestRig(t, false)
+	peers := r.idles(4)
+	h := r.tr.allHosts()[0]
+	h.mu.Lock()
+	conns := slices.Clone(h.idle) // the oldest first
+	h.mu.Unlock()
+	ends := make([]net.Conn, len(conns))
+	for i, c := range conns {
+		c.watch.Stop() // which would have told before
+		ends[i] = peers[c.nc.LocalAddr().String()]
+	}
+	for _, i := range []int{0, 2, 3} {
+		ends[i].Close()
+		eventually(t, "the end has arrived", func() bool {
+			v, _ := health.Socket(conns[i].nc)
+			return v == health.Dead
+		})
+	}
+	go func() {
+		if _, err := ends[1].Read(make([]byte, 4096)); err == nil {
+			write(ends[1], "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		}
+	}()
+	roundTrip(t, r.tr, r.url)
+	if st := r.tr.Stats().Hosts[0]; st.Stale != 3 || st.IdleCloses["fin"] != 3 || st.Reused != 1 || st.Dials != 4 || st.Idle != 1 {
+		t.Errorf("stats %+v", st)
+	}
 }
