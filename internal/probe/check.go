@@ -34,13 +34,13 @@ func (m *measurement) check(ctx context.Context) {
 func (m *measurement) again(ctx context.Context, age time.Duration) string {
 	s, err := m.open(ctx)
 	if err != nil {
-		return err.Error()
+		return m.p.mask.text(err.Error())
 	}
 	defer s.Close()
 	a, err := s.ask(ctx)
 	switch {
 	case err != nil:
-		return err.Error()
+		return m.p.mask.text(err.Error())
 	case a.last != "":
 		return resultBefore
 	}
@@ -60,5 +60,5 @@ func (m *measurement) again(ctx context.Context, age time.Duration) string {
 	case errors.Is(err, errSilent):
 		return resultSilent
 	}
-	return err.Error()
+	return m.p.mask.text(err.Error())
 }

@@ -71,7 +71,7 @@ func (m *measurement) broken(ctx context.Context, s session, err error) {
 	case ctx.Err() != nil:
 		r.By = "interrupted"
 	default:
-		r.By = err.Error()
+		r.By = m.p.mask.text(err.Error())
 	}
 }
 

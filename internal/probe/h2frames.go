@@ -119,7 +119,7 @@ func (s *h2session) onSettings(f *http2.SettingsFrame) {
 func (s *h2session) onGoAway(f *http2.GoAwayFrame) {
 	if len(s.goAways) < maxGoAways {
 		s.goAways = append(s.goAways, goAwayAt{
-			GoAway{LastStream: f.LastStreamID, Code: f.ErrCode.String(), Debug: printable(string(f.DebugData()))},
+			GoAway{LastStream: f.LastStreamID, Code: f.ErrCode.String(), Debug: s.mask.word(string(f.DebugData()))},
 			time.Now(),
 		})
 	}

@@ -29,6 +29,7 @@ type link struct {
 	rtt  time.Duration // that connecting took
 
 	linger time.Duration // how long the end is waited for behind the first word of it
+	mask   mask
 }
 
 // A wire is a socket that remembers when bytes came last, and how reading ended. By that a
@@ -76,7 +77,7 @@ func (p *Probe) dial(ctx context.Context, alpn []string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{wire: &wire{Conn: nc}, rtt: time.Since(start), linger: p.linger}
+	l := &link{wire: &wire{Conn: nc}, rtt: time.Since(start), linger: p.linger, mask: p.mask}
 	l.rw = l.wire
 	if len(alpn) > 0 {
 		if err := p.startTLS(ctx, l, alpn); err != nil {

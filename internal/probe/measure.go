@@ -24,7 +24,7 @@ type measurement struct {
 func (m *measurement) remark(format string, args ...any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.Notes = append(m.Notes, fmt.Sprintf(format, args...))
+	m.Notes = append(m.Notes, m.p.mask.text(fmt.Sprintf(format, args...)))
 }
 
 // run measures everything. l is the first connection, and may be nil. An error means that
@@ -52,15 +52,18 @@ func (m *measurement) run(ctx context.Context, l *link) error {
 
 // learn takes what the first answer says.
 func (m *measurement) learn(l *link, s session, a answer) {
-	m.HTTP, m.Status, m.Server = printable(a.proto), a.status, printable(a.header.Get("Server"))
+	m.HTTP, m.Status, m.Server = m.p.mask.word(a.proto), a.status, m.p.mask.word(a.header.Get("Server"))
 	m.RTT = Millis(l.rtt)
 	if l.tls != nil {
-		m.TLS, m.ALPN = tls.VersionName(l.tls.ConnectionState().Version), printable(l.alpn())
+		m.TLS, m.ALPN = tls.VersionName(l.tls.ConnectionState().Version), m.p.mask.word(l.alpn())
 	}
 	if h2, ok := s.(*h2session); ok {
 		m.MaxStreams = h2.streams
 	}
-	m.KeepAlive = hintOf(strings.Join(a.header.Values("Keep-Alive"), ", "))
+	hint := strings.Join(a.header.Values("Keep-Alive"), ", ")
+	if m.KeepAlive = hintOf(hint); m.KeepAlive != nil {
+		m.KeepAlive.Text = m.p.mask.word(hint)
+	}
 	if a.status >= 400 {
 		m.remark("the answer is %d: errors may be treated differently from what the service answers", a.status)
 	}
@@ -71,7 +74,7 @@ func hintOf(text string) *Hint {
 	if text == "" {
 		return nil
 	}
-	h := &Hint{Text: printable(text)}
+	h := &Hint{Text: printable(text, maxWord)}
 	if d, ok := health.ParseKeepAlive(text); ok {
 		h.Timeout = Millis(d)
 	}

@@ -20,6 +20,7 @@ type Probe struct {
 	url  *url.URL
 	addr string // "host:port"; from the first connection on the address that it went to
 	req  *http.Request
+	mask mask
 
 	linger    time.Duration // for the end of a connection behind a GOAWAY or a close_notify
 	minUnused time.Duration // for which unused connections are watched if they last longer than used ones
@@ -40,8 +41,11 @@ func New(o Options) (*Probe, error) {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
 	p.addr = net.JoinHostPort(u.Hostname(), port)
-	p.req, err = p.newRequest()
-	return p, err
+	if p.req, err = p.newRequest(); err != nil {
+		return nil, err
+	}
+	p.mask = maskOf(o.Header, p.req)
+	return p, nil
 }
 
 // Run measures, and blocks until all is known or Options.Max has passed. When ctx ends
@@ -96,7 +100,7 @@ func (p *Probe) begin(ctx context.Context) ([]*beginning, error) {
 	}
 	l, err := p.dial(ctx, alpn)
 	if err != nil {
-		return nil, err
+		return nil, p.mask.error(err)
 	}
 	p.addr = l.wire.RemoteAddr().String()
 	if len(protos) == 0 {
@@ -132,7 +136,7 @@ func (p *Probe) measureAll(ctx context.Context, begun []*beginning) []Protocol {
 	for i, b := range begun {
 		wg.Go(func() {
 			m := &measurement{p: p, Protocol: Protocol{Proto: b.proto}}
-			if b.err = m.run(ctx, b.link); b.err != nil {
+			if b.err = p.mask.error(m.run(ctx, b.link)); b.err != nil {
 				m.Error = b.err.Error()
 			}
 			slices.Sort(m.Notes)
@@ -156,9 +160,9 @@ func (p *Probe) start(ctx context.Context, proto string, l *link) (session, erro
 func (p *Probe) newSession(ctx context.Context, proto string, l *link) (session, error) {
 	switch chosen := l.alpn(); {
 	case proto == H2 && chosen != http2.NextProtoTLS:
-		return nil, fmt.Errorf("the server doesn't offer h2: it chose %q by ALPN", printable(chosen))
+		return nil, fmt.Errorf("the server doesn't offer h2: it chose %q by ALPN", p.mask.word(chosen))
 	case proto == H1S && chosen != "" && chosen != "http/1.1":
-		return nil, fmt.Errorf("the server doesn't offer http/1.1: it chose %q by ALPN", printable(chosen))
+		return nil, fmt.Errorf("the server doesn't offer http/1.1: it chose %q by ALPN", p.mask.word(chosen))
 	case proto == H2 || proto == H2C:
 		return newH2(ctx, l, p.req, p.opt.Timeout)
 	}

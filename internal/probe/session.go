@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
-	"unicode"
 )
 
 // A session is HTTP on one link. One goroutine uses it.
@@ -72,16 +70,4 @@ func (p *Probe) newRequest() (*http.Request, error) {
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	return req, nil
-}
-
-// printable makes what a peer sent fit for a terminal: short, and without control characters.
-func printable(s string) string {
-	const most = 80
-	s = strings.ToValidUTF8(s[:min(len(s), most)], "?")
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, s)
 }
