@@ -9,11 +9,13 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"example.com/connwise/dialer"
+	"example.com/connwise/health"
 	"example.com/connwise/internal/fakenet"
 )
 
@@ -273,6 +275,46 @@ func TestGuardLearnsFromCloses(t *testing.T) {
 			t.Errorf("what is old is kept: %v", h.IdleLimit)
 		}
 		c.Close()
+	})
+}
+
+// A machine that was asleep hasn't seen whether the peer closed the connection: that it looks
+// alive disproves nothing, and it's too old.
+func TestGuardWakesUpWithItsLimit(t *testing.T) {
+	guardBubble(t, GuardConfig{}, func(s *guarded) {
+		c := s.open()
+		c.exchange()
+		h := c.Conn.(*guardConn).h
+		for range fewAgree {
+			h.noteIdleClose(health.CauseFIN, true, 20*time.Second, time.Now())
+			time.Sleep(time.Second)
+		}
+		woken := &sense{kind: kindHTTP1, started: true, last: time.Now().Add(-5 * time.Second)}
+		if limit := h.limitFor(woken, time.Hour, time.Now()); limit != 18*time.Second {
+			t.Errorf("limit %v after a sleep, want 18s", limit)
+		}
+		c.Close()
+	})
+}
+
+// What this host's kernel ends says nothing of the peer.
+func TestGuardLearnsNothingFromOwnEnds(t *testing.T) {
+	guardBubble(t, GuardConfig{}, func(s *guarded) {
+		for range fewAgree {
+			c := s.open()
+			c.exchange()
+			gc := c.Conn.(*guardConn)
+			gc.Conn = localEnd{gc.Conn}
+			time.Sleep(2 * time.Minute)
+			c.server.Close()
+			if _, err := c.Read(make([]byte, 1)); err != syscall.ETIMEDOUT {
+				t.Fatal(err)
+			}
+			c.Close()
+		}
+		if h := s.g.Stats().Hosts[0]; h.LearntIdle != 0 || h.IdleCloses["unknown"] != fewAgree {
+			t.Errorf("learnt %v from %v", h.LearntIdle, h.IdleCloses)
+		}
 	})
 }
 

@@ -40,7 +40,7 @@ func (c *guardConn) endLocked(how health.Cause, now time.Time) {
 	}
 	c.noted, c.how, c.rest = true, how, c.sense.resting() && !c.sense.last.After(c.ended)
 	if c.rest && c.sense.ages() {
-		c.h.noteIdleClose(how, c.sense.started, age(c.ended, c.sense.last), now)
+		c.h.noteIdleClose(how, c.sense.started, c.ended.Sub(c.sense.last), now)
 	}
 }
 

@@ -30,17 +30,18 @@ func (h *guardHost) refreshLocked(now time.Time) *guardLimits {
 }
 
 // limitFor is the limit in force for a connection that was found alive after it had been idle
-// for so long; zero: none. The host's lock is taken only where that may change something.
+// for so long; zero: none. A machine that was asleep has seen nothing, so what disproves is the
+// time by the monotonic clock. The host's lock is taken only where that may change something.
 func (h *guardHost) limitFor(s *sense, idle time.Duration, now time.Time) time.Duration {
 	if !s.ages() {
 		return 0
 	}
 	l := h.limits.Load()
-	limit := l.of(s.started)
-	if disproved := s.started && l.disproof > 0 && idle > l.disproof; disproved || limit > 0 && idle >= limit {
+	limit, seen := l.of(s.started), now.Sub(s.last)
+	if disproved := s.started && l.disproof > 0 && seen > l.disproof; disproved || limit > 0 && idle >= limit {
 		h.mu.Lock()
 		if s.started {
-			h.used.survived(idle)
+			h.used.survived(seen)
 		}
 		limit = h.refreshLocked(now).of(s.started) // what was learnt may have grown old, too
 		h.mu.Unlock()
@@ -55,7 +56,8 @@ func (l *guardLimits) of(used bool) time.Duration {
 	return l.unused
 }
 
-// noteIdleClose notes that the peer closed a connection that had been idle for so long.
+// noteIdleClose notes that a connection has ended that had been idle for so long, by the
+// monotonic clock: how, and what that teaches if it was the peer.
 func (h *guardHost) noteIdleClose(how health.Cause, used bool, idle time.Duration, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,6 +65,9 @@ func (h *guardHost) noteIdleClose(how health.Cause, used bool, idle time.Duratio
 		h.tot.IdleCloses = make(map[string]uint64)
 	}
 	h.tot.IdleCloses[how.String()]++
+	if how == health.CauseUnknown {
+		return // it was this host's kernel, say, which has a timer of its own
+	}
 	l := &h.used
 	if !used {
 		l = &h.unused
