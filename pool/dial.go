@@ -83,11 +83,12 @@ func (h *host) dial(ctx context.Context, c *conn) {
 // dialled counts an opened connection and hands it out. One that outlived its waiters
 // goes idle, unless CloseIdleConnections, Drain or Close came meanwhile.
 func (h *host) dialled(c *conn) {
+	connect := connectTime(c.link)
 	h.mu.Lock()
 	h.dialing--
 	h.tot.Opened++
 	h.noteProtocolLocked(c)
-	h.noteDialedLocked(c.link, time.Now())
+	h.noteDialedLocked(c.link, connect, time.Now())
 	c.cutDial = nil // it holds the request's context, which must not live as long as the connection
 	unused := h.queue.len() == 0
 	if unused {

@@ -136,7 +136,7 @@ func (g *Guard) connect(ctx context.Context, network, addr string) (net.Conn, ti
 		if err != nil {
 			return nil, 0, err
 		}
-		return l.Conn, l.ConnectTook, nil
+		return l.Conn, connectTime(l), nil
 	}
 	nc, err := g.dialer.DialContext(ctx, network, addr)
 	return nc, 0, err

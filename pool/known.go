@@ -139,10 +139,19 @@ func (h *host) noteSurvivalLocked(age time.Duration, now time.Time) {
 	}
 }
 
-// noteDialedLocked notes what the dial of c says about the way.
-func (h *host) noteDialedLocked(l *dialer.Link, now time.Time) {
+// connectTime is the round trip to the peer, as the dial showed it. The kernel's measure
+// doesn't count how long this process took to notice.
+func connectTime(l *dialer.Link) time.Duration {
+	if rtt, ok := health.RTT(l.Conn); ok {
+		return rtt
+	}
+	return l.ConnectTook
+}
+
+// noteDialedLocked notes what a dial says about the way.
+func (h *host) noteDialedLocked(l *dialer.Link, connect time.Duration, now time.Time) {
 	p := h.known.path
-	shorten(&p.connect, l.ConnectTook)
+	shorten(&p.connect, connect)
 	shorten(&p.exchange, l.TLSTook)
 	if p != h.known.path {
 		h.known.path = p
@@ -166,4 +175,17 @@ func shorten(d *time.Duration, took time.Duration) bool {
 	}
 	*d = took
 	return true
+}
+
+// noteAnnounced takes the idle timeout that the server announced with an answer. The
+// connection must still be held.
+func (h *host) noteAnnounced(c *conn, field string) {
+	d, ok := health.ParseKeepAlive(field)
+	if !ok || d == c.announced {
+		return
+	}
+	c.announced = d
+	h.mu.Lock()
+	h.known.shown = d
+	h.mu.Unlock()
 }

@@ -10,17 +10,17 @@ const (
 // A path is what is known of the way to the peer: how long a request needs to get there has
 // to be in the margin, as the peer's timer runs until then.
 type path struct {
-	connect  time.Duration // the shortest TCP connect: a round trip, if nothing on the way answers for the peer
+	connect  time.Duration // the shortest round trip of TCP: a round trip, if nothing on the way answers for the peer
 	exchange time.Duration // the shortest exchange or TLS handshake: a round trip and the peer's own time
 }
 
 // idleMargin is how long before the idle timeout t reuse ends: a tenth of t within bounds,
 // more if the way or the peer's jitter takes more. What the peer took for itself may
-// be most of an exchange, so that counts up to 15 % only. It never takes more than
+// be most of an exchange, so that counts up to 14 % only. It never takes more than
 // half of t, so that small values still allow reuse.
 func idleMargin(t time.Duration, p path, jitter time.Duration) time.Duration {
 	m := min(max(t/10, earlyClose), mostMargin)
-	m = max(m, min(earlyClose+p.exchange+jitter, t*3/20), earlyClose+p.connect)
+	m = max(m, min(earlyClose+p.exchange+jitter, t*7/50), earlyClose+p.connect)
 	return min(m, t/2)
 }
 

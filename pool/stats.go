@@ -141,7 +141,7 @@ type HostStats struct {
 	// ones. Zero: nothing was learnt. The limit that follows is smaller by a margin.
 	LearntIdle   time.Duration `json:"learnt_idle_ns"`
 	LearntUnused time.Duration `json:"learnt_unused_ns"`
-	// RTT is the shortest TCP connect, zero before the first: a round trip to the peer, or to
+	// RTT is the shortest round trip of TCP, zero before the first dial: to the peer, or to
 	// what answers for it.
 	RTT time.Duration `json:"rtt_ns"`
 
