@@ -8,24 +8,23 @@
 //  1. RoundTrip (transport.go) checks the request and finds its host (hosts.go) by
 //     scheme, authority and proxy.
 //  2. The host (host.go, acquire.go) hands out a stream of an HTTP/2 connection that has
-//     one free (shared.go) or its newest idle connection, or lets the request wait in a FIFO
-//     queue (queue.go) for whatever comes first: a connection or a stream that another
-//     request gives back, or one of the dials under way (dial.go). How many of those there
-//     are depends on what the host speaks (expect.go); a host that gives every connection
-//     up at once is spared (storm.go).
+//     one free (shared.go) or its newest idle connection (idle.go), or lets the request wait
+//     (wait.go) in a FIFO queue (queue.go) for whatever comes first: a connection or a stream
+//     that another request gives back, or one of the dials under way (dial.go). How many of
+//     those there are depends on what the host speaks (expect.go); a host that gives every
+//     connection up at once is spared (storm.go).
 //  3. judge (limit.go) decides from plain values whether a candidate may be used: idle
 //     age against the limit in force, age, an end seen by the watcher.
 //  4. The last thing before the first byte is one look at the socket, with no lock held
-//     (conn.look in acquire.go).
-//     With Config.ConfirmAfter a request that may not run twice wants more (caution.go): a
-//     PING answered, 100 Continue before its body leaves (confirm.go), or a younger
-//     connection.
-//  5. internal/h1 makes the exchange and collects facts (call.go); or internal/h2 makes it
+//     (look.go). With Config.ConfirmAfter a request that may not run twice wants more
+//     (caution.go): a PING answered, 100 Continue before its body leaves (confirm.go), or a
+//     younger connection.
+//  5. internal/h1 makes the exchange and collects facts (exchange.go); or internal/h2 makes it
 //     on a stream (stream.go).
 //  6. On an error, phaseOf (phaseof.go) turns the facts into the Phase of an *Error
 //     (failure.go). A reused connection that took no byte, or whose peer said that it did
 //     not process the request, is replaced without the caller's knowledge.
-//  7. On success the call itself is the answer's body. Its end, an error or Close gives
+//  7. On success the call itself (call.go) is the answer's body. Its end, an error or Close gives
 //     the connection back once: to the oldest waiter, else to the idle stack, else it is
 //     retired with a reason (host.put, host.retire). If the host was seen to send or close
 //     behind its answers, the connection settles for 5 ms first (settle.go).

@@ -1,0 +1,106 @@
+package pool
+
+import (
+	"errors"
+	"time"
+
+	"example.com/connwise/health"
+)
+
+// admit has the last word on a connection that was taken from the idle stack, or
+// delivered. If it may not be used it is retired, and the grant is empty. An error means
+// that there is no point in taking another.
+func (h *host) admit(g grant, ca *caution) (grant, error) {
+	if g.c.h2 != nil {
+		return h.admitShared(g)
+	}
+	if g.reused && !g.wasIdle {
+		// It was judged when it was handed over. On a busy machine its receiver may have
+		// woken long after.
+		reason, ok := h.judgeNow(g.c, ca)
+		if !ok {
+			h.retire(g.c, reason)
+			return grant{}, nil
+		}
+		g.idle = age(time.Now(), g.c.idleSince)
+	}
+	if g.wasIdle && g.idle >= restAfter {
+		g.c.watch.Use()
+	}
+	reason, err := g.c.look()
+	if err == nil {
+		return g, nil
+	}
+	if g.wasIdle {
+		h.noteIdleClose(g.c, err)
+	}
+	h.dropStale(g.c, reason)
+	if g.wasIdle || g.reused {
+		h.suspect(g.idle, false)
+		return grant{}, nil
+	}
+	// Straight from its dial: another dial may meet the same, so retry decides.
+	return grant{}, g.c.describe(&Error{Phase: PhaseUnsent, Host: h.key.addr, Err: err})
+}
+
+func (h *host) judgeNow(c *conn, ca *caution) (CloseReason, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	if reason, ok := judge(c.candidate(now)); !ok {
+		return reason, false
+	}
+	if !ca.takes(c, now) {
+		return ReasonUnconfirmed, false
+	}
+	return "", true
+}
+
+// look asks the kernel, as the last thing before the first byte, whether the peer has
+// closed or sent something nobody asked for. A nil error means that it has not.
+func (c *conn) look() (CloseReason, error) {
+	if v, err := c.probe.Look(); v == health.Dead {
+		return reasonOfLook(err), err
+	}
+	if c.peerClosed.Load() { // where a look can't tell
+		return ReasonPeerClosed, errPeerClosed
+	}
+	return "", nil
+}
+
+// reasonOfLook is the close reason for what a look found.
+func reasonOfLook(err error) CloseReason {
+	if errors.Is(err, health.ErrSurplus) {
+		return ReasonUnsolicited
+	}
+	return ReasonPeerClosed
+}
+
+// dropStale gives back a connection that the look found dead.
+func (h *host) dropStale(c *conn, reason CloseReason) {
+	h.mu.Lock()
+	h.tot.Stale++
+	h.mu.Unlock()
+	h.drop(c, reason)
+}
+
+// lookAgain looks at a connection that was granted a while ago, and judges its idle time.
+// (Age, or a Drain that came meanwhile, doesn't matter to a request that has it.) If it
+// may not be used any more it is retired, and the error says why.
+func (h *host) lookAgain(g *grant) error {
+	if g.c.h2 != nil {
+		return h.lookAgainShared(g)
+	}
+	if g.reused || g.wasIdle {
+		g.idle = age(time.Now(), g.c.idleSince)
+		if reason, ok := judge(candidate{idle: g.idle, limit: g.c.idleLimit()}); !ok {
+			h.dropStale(g.c, reason)
+			return errStale
+		}
+	}
+	if reason, err := g.c.look(); err != nil {
+		h.dropStale(g.c, reason)
+		return err
+	}
+	return nil
+}

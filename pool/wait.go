@@ -1,0 +1,140 @@
+package pool
+
+import (
+	"context"
+	"time"
+
+	"example.com/connwise/internal/wire"
+)
+
+// enqueueLocked queues the wish's waiter, which it makes if this is the request's first
+// wait. One that waited before goes back to its place in the order.
+func (h *host) enqueueLocked(ws wish, now time.Time) error {
+	switch limit := h.cfg.MaxWaiters; {
+	case h.t.closed():
+		return &Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed}
+	case *ws.w != nil:
+		(*ws.w).since = now
+		h.queue.putBack(*ws.w)
+	case limit > 0 && !h.canDialLocked() && h.queue.len()-h.coveredLocked() >= limit:
+		h.tot.WaitTimeouts++
+		return &Error{Phase: PhaseWait, Host: h.key.addr, Queued: h.queue.len(), Err: ErrTooManyWaiters}
+	default:
+		*ws.w = &waiter{ready: make(chan delivery, 1), since: now, ctx: ws.ctx, http1: ws.http1}
+		h.queue.push(*ws.w)
+		h.tot.Waited++
+	}
+	h.usedAt = now
+	h.dialMissingLocked()
+	return nil
+}
+
+// wait waits until the wish's waiter is delivered to, its time is up or its request ends.
+func (h *host) wait(ws wish) (grant, error) {
+	w := *ws.w
+	var expired <-chan time.Time
+	var timer *time.Timer
+	if max := h.cfg.MaxWait; max > 0 {
+		timer = time.NewTimer(max - w.spent - time.Since(w.since))
+		defer timer.Stop()
+		expired = timer.C
+	}
+	for {
+		select {
+		case d := <-w.ready:
+			return h.delivered(ws.ctx, w, d)
+		case <-expired:
+			if err := h.expire(w); err != nil {
+				return grant{}, err
+			}
+			// A dial is under way for it. Should that serve another one, this one waits
+			// for capacity again.
+			timer.Reset(h.cfg.MaxWait)
+		case <-ws.ctx.Done():
+			return grant{}, h.leave(w, wire.Ended(ws.ctx))
+		case <-ws.cancel:
+			return grant{}, h.leave(w, wire.ErrCanceled)
+		}
+	}
+}
+
+func (h *host) delivered(ctx context.Context, w *waiter, d delivery) (grant, error) {
+	h.mu.Lock()
+	h.noteWaitLocked(w)
+	h.mu.Unlock()
+	if d.err == errForgotten {
+		return grant{}, d.err
+	}
+	if d.err == nil {
+		return grant{c: d.c, reused: d.reused}, nil
+	}
+	switch { // what may well be why the dial failed (golang/go#16049)
+	case ctx.Err() != nil:
+		d.err = wire.Ended(ctx)
+	case h.t.closed():
+		d.err = ErrClosed
+	}
+	if !d.dialled {
+		return grant{}, h.waitError(w, PhaseWait, 0, d.err)
+	}
+	return grant{}, &Error{Phase: PhaseDial, Host: h.key.addr, Err: d.err}
+}
+
+// expire ends w with ErrWaitTimeout if it waits for capacity. If a dial is under way
+// for it, the dialer's limits end its wait.
+func (h *host) expire(w *waiter) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !w.queued || h.waitPhaseLocked(w) == PhaseDial {
+		return nil
+	}
+	n := h.queue.len()
+	h.queue.remove(w)
+	h.tot.WaitTimeouts++
+	h.noteWaitLocked(w)
+	return h.waitError(w, PhaseWait, n, ErrWaitTimeout)
+}
+
+// leave takes w out of the queue. If it was delivered to in the meantime, what it got
+// goes to the next.
+func (h *host) leave(w *waiter, cause error) error {
+	h.mu.Lock()
+	phase, n := h.waitPhaseLocked(w), h.queue.len()
+	h.noteWaitLocked(w)
+	if w.queued {
+		h.queue.remove(w)
+		h.noteLeftLocked()
+		h.mu.Unlock()
+		return h.waitError(w, phase, n, cause)
+	}
+	h.mu.Unlock()
+	if d := <-w.ready; d.c != nil {
+		h.put(d.c)
+	}
+	return h.waitError(w, PhaseWait, 0, cause)
+}
+
+// noteWaitLocked is called when w's wait is over, for now at least.
+func (h *host) noteWaitLocked(w *waiter) {
+	d := time.Since(w.since)
+	w.spent += d
+	h.tot.WaitTime += d
+}
+
+// waitPhaseLocked says what w waits for: the dials under way cover the oldest waiters;
+// and while no connection is in use there is none that could come free.
+func (h *host) waitPhaseLocked(w *waiter) Phase {
+	covered := h.coveredLocked()
+	if h.dialing > 0 && h.inUseLocked() == 0 || covered > 0 && h.queue.index(w) < covered {
+		return PhaseDial
+	}
+	return PhaseWait
+}
+
+func (h *host) waitError(w *waiter, phase Phase, queued int, cause error) *Error {
+	e := &Error{Phase: phase, Host: h.key.addr, Err: cause}
+	if phase == PhaseWait {
+		e.Waited, e.Queued = w.spent, queued
+	}
+	return e
+}
