@@ -176,16 +176,3 @@ func shorten(d *time.Duration, took time.Duration) bool {
 	*d = took
 	return true
 }
-
-// noteAnnounced takes the idle timeout that the server announced with an answer. The
-// connection must still be held.
-func (h *host) noteAnnounced(c *conn, field string) {
-	d, ok := health.ParseKeepAlive(field)
-	if !ok || d == c.announced {
-		return
-	}
-	c.announced = d
-	h.mu.Lock()
-	h.known.shown = d
-	h.mu.Unlock()
-}
