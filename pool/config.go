@@ -32,12 +32,17 @@ type Config struct {
 
 	// ProxyIdleTimeout is how long the proxy or server in front lets a connection
 	// idle before it closes it. A connection is not reused once it has been idle for
-	// ProxyIdleTimeout - IdleMargin. Zero: unknown; what the server announces by
-	// "Keep-Alive: timeout=N", Base.IdleConnTimeout and the look at the socket remain.
+	// ProxyIdleTimeout - IdleMargin; or for less, if the server announces less by "Keep-Alive:
+	// timeout=N", if the host was seen to close idle connections earlier (a few closes that agree
+	// show its timer; see HostStats.LearntIdle), or if Base.IdleConnTimeout is shorter.
+	// health.Known has what common proxies and servers come with. Zero: unknown; the others
+	// remain, and the look at the socket.
 	ProxyIdleTimeout time.Duration
-	// IdleMargin is how long before ProxyIdleTimeout reuse ends. It has to cover the
-	// time that a request is under way and the peer's timer jitter. Zero: a tenth of
-	// ProxyIdleTimeout, at least 25 ms and at most 5 s, and never more than half.
+	// IdleMargin is how long before the peer's timeout reuse ends, whether that was configured,
+	// announced or learnt. It has to cover the time that a request is under way and the peer's
+	// timer jitter, and takes no more than half of a timeout that wasn't configured. Zero: a tenth of
+	// the timeout, at least 25 ms and at most 5 s; more where the round trip or the jitter that
+	// was seen takes more; and never more than half.
 	IdleMargin time.Duration
 	// MaxConnAge is how old a connection may grow. Each connection gets an age of its
 	// own, up to a tenth shorter, so that they aren't renewed all at once. Zero: no limit.
