@@ -24,7 +24,9 @@ func (h *host) noteBehindLocked(c *conn, reason CloseReason) {
 	switch now := time.Now(); {
 	case reason == ReasonUnsolicited:
 		h.waryUntil = now.Add(warySpan)
-	case reason == ReasonPeerClosed && c.uses == 1 && now.Sub(c.idleSince) < closeSpan:
+	case now.Sub(c.idleSince) >= closeSpan:
+	case reason == ReasonPeerClosed && c.uses == 1,
+		reason == ReasonPeerAborted && c.uses == 2: // it crossed the second request
 		h.closesBehind++
 	}
 }

@@ -110,7 +110,7 @@ func TestAnUnusedConnectionsEndIsNobodysAnswer(t *testing.T) {
 					w.warm(t, n)
 					pause(T * 3 / 2)
 					on.Store(false)
-					f.wantGone(t, sp, tr)
+					f.wantGone(t, tr)
 					for k := range n {
 						do := fronts[k%len(fronts)].over(tr)
 						do.must(t, newPatient(t, http.MethodPost, p.url, bodyKinds[(i+k)%len(bodyKinds)]))

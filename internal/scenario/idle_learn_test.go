@@ -27,7 +27,7 @@ func (p *pair) lanes(n int) []*lane {
 }
 
 // run sends until the time is over, with pauses of gap.
-func (l *lane) run(t *testing.T, until time.Time, gap func() time.Duration) {
+func (l *lane) run(t tester, until time.Time, gap func() time.Duration) {
 	for time.Now().Before(until) {
 		if err := l.send(t.Context()); err != nil {
 			l.failed = append(l.failed, err)
@@ -58,7 +58,7 @@ func (p *pair) teach(t *testing.T) {
 }
 
 // wantLearnt checks what the client has learnt, and that this is the limit's source.
-func (p *pair) wantLearnt(t *testing.T, least, most time.Duration) {
+func (p *pair) wantLearnt(t tester, least, most time.Duration) {
 	t.Helper()
 	h := p.host()
 	if h.LearntIdle < least || h.LearntIdle > most {
@@ -70,7 +70,7 @@ func (p *pair) wantLearnt(t *testing.T, least, most time.Duration) {
 }
 
 // wantKept checks that no request failed, or went out on a connection as old as T.
-func (p *pair) wantKept(t *testing.T, ls []*lane, T time.Duration) {
+func (p *pair) wantKept(t tester, ls []*lane, T time.Duration) {
 	t.Helper()
 	reused := 0
 	for _, l := range ls {
@@ -91,6 +91,8 @@ func (p *pair) wantKept(t *testing.T, ls []*lane, T time.Duration) {
 // from then on no request goes out on a connection that is about to be closed.
 func TestAnIdleTimeoutIsLearnt(t *testing.T) {
 	const T, n = 250 * time.Millisecond, 6
+	j := newJudge(t, T/20)
+	defer j.end()
 	r := newRig(t, plain)
 	ways := map[string]farewell{"h1": farewells[2], "h1 over TLS": farewells[1], "h2c": farewells[0], "h2": farewells[6]}
 	ps := r.pairs(func(sp speech) manners {
@@ -98,7 +100,7 @@ func TestAnIdleTimeoutIsLearnt(t *testing.T) {
 	}, noConfig)
 	eachPair(ps, func(p *pair) {
 		p.teach(t)
-		p.wantLearnt(t, T*9/10, T*13/10) // a busy machine adds to a timer
+		p.wantLearnt(j, T*9/10, T*13/10) // a busy machine adds to a timer
 		ls := p.lanes(n)
 		var wg sync.WaitGroup
 		for i, l := range ls {
@@ -109,7 +111,7 @@ func TestAnIdleTimeoutIsLearnt(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		p.wantKept(t, ls, T)
+		p.wantKept(j, ls, T)
 	})
 }
 
@@ -117,6 +119,8 @@ func TestAnIdleTimeoutIsLearnt(t *testing.T) {
 // timeout on. The least is what counts.
 func TestATimerWithCoarseTicksIsLearntByItsLeast(t *testing.T) {
 	const T, tick, n = 200 * time.Millisecond, 150 * time.Millisecond, 6
+	j := newJudge(t, T/20)
+	defer j.end()
 	r := newRig(t, plain)
 	begin := time.Now()
 	ps := r.pairs(func(speech) manners {
@@ -138,13 +142,13 @@ func TestATimerWithCoarseTicksIsLearntByItsLeast(t *testing.T) {
 		for _, l := range ls {
 			for i, err := range l.failed { // one may cross a close, as long as the least isn't known
 				if pe := poolError(t, err); i > 0 || pe.Phase != pool.PhaseSent {
-					t.Errorf("%s: %v", p.name, err)
+					j.Errorf("%s: %v", p.name, err)
 				}
 			}
 		}
 		// Ticks that happened to agree were disproved, maybe a moment ago.
 		p.teach(t)
-		p.wantLearnt(t, T/2, (T+tick)*13/10)
+		p.wantLearnt(j, T/2, (T+tick)*13/10)
 	})
 }
 
@@ -190,6 +194,8 @@ func TestARestartTeachesNoTimeout(t *testing.T) {
 // the first closes show it.
 func TestATimeoutThatBecomesShorterIsLearntAnew(t *testing.T) {
 	const T = 300 * time.Millisecond
+	j := newJudge(t, T/30)
+	defer j.end()
 	r := newRig(t, plain)
 	var mu sync.Mutex
 	now := T
@@ -197,7 +203,7 @@ func TestATimeoutThatBecomesShorterIsLearntAnew(t *testing.T) {
 	ps := r.pairs(func(speech) manners { return manners{timeout: timeout} }, noConfig)
 	eachPair(ps, func(p *pair) {
 		p.teach(t)
-		p.wantLearnt(t, T*9/10, T*13/10)
+		p.wantLearnt(j, T*9/10, T*13/10)
 	})
 	mu.Lock()
 	now = T / 2
@@ -212,10 +218,10 @@ func TestATimeoutThatBecomesShorterIsLearntAnew(t *testing.T) {
 			}
 			within(patience, func() bool { return p.host().Open == 0 })
 		}
-		p.wantLearnt(t, T*9/20, T*13/20)
+		p.wantLearnt(j, T*9/20, T*13/20)
 		l := p.lanes(1)[0]
-		l.pace(t, T/2, T/2-time.Millisecond, T/5, T/2+time.Millisecond)
-		p.wantKept(t, []*lane{l}, T/2)
+		l.pace(j, T/2, T/2-time.Millisecond, T/5, T/2+time.Millisecond)
+		p.wantKept(j, []*lane{l}, T/2)
 	})
 }
 
@@ -223,15 +229,17 @@ func TestATimeoutThatBecomesShorterIsLearntAnew(t *testing.T) {
 // is shorter in truth is.
 func TestATimeoutThatWasSaidTooLongIsCorrected(t *testing.T) {
 	const T = 200 * time.Millisecond
+	j := newJudge(t, T/20)
+	defer j.end()
 	r := newRig(t, plain)
 	ps := r.pairs(func(sp speech) manners {
 		return manners{timeout: func() time.Duration { return T }, fields: []string{"Keep-Alive: timeout=5"}}
 	}, func() pool.Config { return pool.Config{ProxyIdleTimeout: time.Minute} })
 	eachPair(ps, func(p *pair) {
 		p.teach(t)
-		p.wantLearnt(t, T*9/10, T*13/10)
+		p.wantLearnt(j, T*9/10, T*13/10)
 		l := p.lanes(1)[0]
-		l.pace(t, T, T-time.Millisecond, T/2, T+time.Millisecond)
-		p.wantKept(t, []*lane{l}, T)
+		l.pace(j, T, T-time.Millisecond, T/2, T+time.Millisecond)
+		p.wantKept(j, []*lane{l}, T)
 	})
 }

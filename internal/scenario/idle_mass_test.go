@@ -39,7 +39,7 @@ func TestAMassCloseCostsNoRequest(t *testing.T) {
 		if got := s.part(f); got < n {
 			t.Fatalf("the server had %d connections open, want %d", got, n)
 		}
-		f.wantGone(t, sp, tr)
+		f.wantGone(t, tr)
 		var failed atomic.Int64
 		together(n, func(int) {
 			if err := doer(tr.RoundTrip).send(newPatient(t, http.MethodPost, s.url, oneShot)); err != nil {

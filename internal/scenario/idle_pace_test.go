@@ -65,12 +65,14 @@ func TestOnNoWayDoesAPostMeetTheKnownTimeout(t *testing.T) {
 	const T, margin = 400 * time.Millisecond, 160 * time.Millisecond // for a machine that is busy
 	for _, tm := range timers {
 		t.Run(tm.name, func(t *testing.T) {
+			j := newJudge(t, margin/4)
+			defer j.end()
 			r := newRig(t, plain)
 			n := 0
 			ps := r.paths(func(sp speech) manners {
 				n++
 				f := farewells[n%len(farewells)]
-				for !f.in(sp) || f.quiet {
+				for !f.in(sp) {
 					n++
 					f = farewells[n%len(farewells)]
 				}
@@ -84,15 +86,15 @@ func TestOnNoWayDoesAPostMeetTheKnownTimeout(t *testing.T) {
 			var reused atomic.Int64
 			eachPath(ps, func(i int, p *path) {
 				l := p.pacer(bodyKinds[i%len(bodyKinds)])
-				l.pace(t, T+time.Duration(i%11-5)*time.Millisecond, T/8, T-time.Duration(i%7)*5*time.Millisecond)
+				l.pace(j, T+time.Duration(i%11-5)*time.Millisecond, T/8, T-time.Duration(i%7)*5*time.Millisecond)
 				if l.oldest >= T-margin {
 					t.Errorf("%v: a connection was used after %v", p, l.oldest)
 				}
 				reused.Add(int64(min(l.reused, 1)))
-				p.once(t, 4)
+				p.once(j, 4)
 			})
-			if n := int(reused.Load()); n < len(ps)/2 { // a few may have been held up
-				t.Errorf("on %d of %d ways a connection was reused after %v", n, len(ps), T/8)
+			if n := int(reused.Load()); n < len(ps) {
+				j.Errorf("on %d of %d ways a connection was reused after %v", n, len(ps), T/8)
 			}
 		})
 	}
@@ -127,8 +129,8 @@ func TestOnNoWayDoesACloseBehindAnAnswerLoseARequest(t *testing.T) {
 				}
 			}
 		}
-		// A server that does so is found out by its second connection, but where nobody can look.
-		if failed > 6 && !p.way.hidden {
+		// A server that does so is found out by its second connection.
+		if failed > rounds/3 {
 			t.Errorf("%v: %d of %d requests crossed a close", p, failed, rounds)
 		}
 	})
@@ -139,6 +141,8 @@ func TestHostsHaveTimeoutsOfTheirOwn(t *testing.T) {
 	const short, long = 200 * time.Millisecond, 600 * time.Millisecond
 	for _, known := range []bool{true, false} {
 		t.Run(label("known", known), func(t *testing.T) {
+			j := newJudge(t, 20*time.Millisecond)
+			defer j.end()
 			r := newRig(t, plain)
 			var all [][2]*pair
 			for _, sp := range speeches {
@@ -159,16 +163,16 @@ func TestHostsHaveTimeoutsOfTheirOwn(t *testing.T) {
 				la, lb := a.lanes(1)[0], b.lanes(1)[0]
 				together(2, func(k int) {
 					if k == 0 {
-						la.pace(t, short, short-time.Millisecond, short/4, short+time.Millisecond)
+						la.pace(j, short, short-time.Millisecond, short/4, short+time.Millisecond)
 					} else {
-						lb.pace(t, short+50*time.Millisecond, short+100*time.Millisecond)
+						lb.pace(j, short+50*time.Millisecond, short+100*time.Millisecond)
 					}
 				})
 				if la.oldest >= short || la.reused == 0 {
-					t.Errorf("%s: of the one that closes soon %d connections were reused, one after %v", a.name, la.reused, la.oldest)
+					j.Errorf("%s: of the one that closes soon %d connections were reused, one after %v", a.name, la.reused, la.oldest)
 				}
 				if lb.reused != 2 {
-					t.Errorf("%s: of the one that closes late %d connections were reused of 2", b.name, lb.reused)
+					j.Errorf("%s: of the one that closes late %d connections were reused of 2", b.name, lb.reused)
 				}
 			})
 		})

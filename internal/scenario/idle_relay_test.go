@@ -24,7 +24,6 @@ type relay struct {
 
 	mu    sync.Mutex
 	flows map[*flow]struct{}
-	count int // of all flows there were
 }
 
 // A flow is a client's connection and the one that the relay made for it.
@@ -88,7 +87,6 @@ func (l *relay) join(client net.Conn, from io.Reader) {
 	f := &flow{client: client, server: server, from: from}
 	l.mu.Lock()
 	l.flows[f] = struct{}{}
-	l.count++
 	l.mu.Unlock()
 	defer func() {
 		l.mu.Lock()
@@ -149,13 +147,6 @@ func (l *relay) forget() int {
 		f.forgotten.Store(true)
 	}
 	return len(l.flows)
-}
-
-// joined is how many flows there have been.
-func (l *relay) joined() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.count
 }
 
 func (l *relay) end() {

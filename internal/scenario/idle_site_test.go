@@ -2,14 +2,11 @@ package scenario
 
 import (
 	"maps"
-	"net/http"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"example.com/connwise/internal/peer"
-	"example.com/connwise/pool"
 
 	"golang.org/x/net/http2"
 )
@@ -96,44 +93,6 @@ func (c *siteConn) leave(f farewell) {
 		c.after = &f
 	} else {
 		c.endLocked(f)
-	}
-}
-
-// A gathering holds its first n requests until all have come, so that each is on a
-// connection of its own. With n zero it holds nothing.
-type gathering struct {
-	mu   sync.Mutex
-	left int
-	all  chan struct{}
-}
-
-func newGathering(n int) *gathering {
-	g := &gathering{}
-	g.hold(n)
-	return g
-}
-
-// hold begins anew with n.
-func (g *gathering) hold(n int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.left, g.all = n, make(chan struct{})
-}
-
-func (g *gathering) wait(over <-chan struct{}) {
-	g.mu.Lock()
-	held, all := g.left > 0, g.all
-	if held {
-		if g.left--; g.left == 0 {
-			close(all)
-		}
-	}
-	g.mu.Unlock()
-	if held {
-		select {
-		case <-all:
-		case <-over:
-		}
 	}
 }
 
@@ -285,125 +244,9 @@ func (s *site) twice() int {
 }
 
 // once checks that n requests have come in all, and none of them twice.
-func (s *site) once(t *testing.T, n int) {
+func (s *site) once(t tester, n int) {
 	t.Helper()
 	if got, twice := s.received(), s.twice(); got != n || twice > 0 {
 		t.Errorf("the server got %d requests, want %d, and %d of them more than once", got, n, twice)
 	}
 }
-
-// A farewell is how a server ends an idle connection.
-type farewell struct {
-	name   string
-	tls    bool // only there it differs from another
-	quiet  bool // over HTTP/1.1 it may take a look to see it: the socket stays open
-	cause  string
-	causeT string // over TLS, if that is another
-	h1     func(*peerConn)
-	h2     func(*peer.H2Conn)
-}
-
-// farewells, of which those without a function for a protocol don't exist there.
-var farewells = []farewell{
-	{name: "FIN", cause: "fin", causeT: "close_notify", h1: func(c *peerConn) { c.Conn.Close() }, h2: func(c *peer.H2Conn) { c.Close(peer.FIN) }},
-	{name: "bare FIN", cause: "fin", tls: true, h1: func(c *peerConn) { c.tcp.Close() }, h2: func(c *peer.H2Conn) { c.Close(peer.BareFIN) }},
-	{name: "RST", cause: "reset", h1: func(c *peerConn) { c.tcp.SetLinger(0); c.tcp.Close() }, h2: func(c *peer.H2Conn) { c.Close(peer.RST) }},
-	{name: "close_notify alone", cause: "close_notify", tls: true, quiet: true, h1: (*peerConn).notify, h2: (*peer.H2Conn).CloseNotify},
-	{name: "408 and FIN", cause: "408", h1: func(c *peerConn) { c.say(text408, "close"); c.Conn.Close() }},
-	{name: "408 alone", cause: "408", quiet: true, h1: func(c *peerConn) { c.say(text408, "keep-alive") }},
-	{name: "GOAWAY and FIN", h2: func(c *peer.H2Conn) { _ = c.GoAway(1<<31-1, http2.ErrCodeNo); c.Close(peer.FIN) }},
-	{name: "GOAWAY alone", h2: func(c *peer.H2Conn) { _ = c.GoAway(1<<31-1, http2.ErrCodeNo) }},
-}
-
-const text408 = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: %s\r\n\r\n"
-
-// notify sends a close_notify and leaves the socket open.
-func (c *peerConn) notify() {
-	if t, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.Conn != c.tcp {
-		t.CloseWrite()
-	}
-}
-
-// in tells whether sp has this farewell.
-func (f farewell) in(sp speech) bool {
-	if f.tls && !sp.tls {
-		return false
-	}
-	return sp.h2 && f.h2 != nil || !sp.h2 && f.h1 != nil
-}
-
-// causeOver is what the statistics call it.
-func (f farewell) causeOver(sp speech) string {
-	if sp.tls && f.causeT != "" {
-		return f.causeT
-	}
-	return f.cause
-}
-
-// wantGone waits for the pool to have noticed, without a request that asks it to.
-func (f farewell) wantGone(t *testing.T, sp speech, tr *pool.Transport) {
-	t.Helper()
-	if f.quiet && !sp.h2 {
-		return
-	}
-	if !within(restTime, func() bool { return gauges(tr) == (counts{}) }) {
-		t.Errorf("%v after the %s: %+v", restTime, f.name, gauges(tr))
-	}
-}
-
-// eachFarewell runs test with each protocol and each way to end a connection there.
-func eachFarewell(t *testing.T, test func(*testing.T, *rig, speech, farewell)) {
-	t.Helper()
-	for _, sp := range speeches {
-		for _, f := range farewells {
-			if f.in(sp) {
-				t.Run(sp.name+"/"+f.name, func(t *testing.T) { test(t, newRig(t, sp.mode), sp, f) })
-			}
-		}
-	}
-}
-
-// client makes a transport that speaks sp.
-func (r *rig) client(sp speech, cfg pool.Config) *pool.Transport {
-	r.t.Helper()
-	if sp.h2 {
-		own := r.mode
-		r.mode = sp.mode
-		defer func() { r.mode = own }()
-		return r.h2pool(cfg)
-	}
-	if cfg.Base == nil {
-		cfg.Base = &http.Transport{}
-	}
-	return r.pool(cfg)
-}
-
-// A pair is a site and a client of its own.
-type pair struct {
-	*site
-	tr *pool.Transport
-}
-
-// pairs makes one for each protocol. They are for tests that take their time, so that it
-// is taken once.
-func (r *rig) pairs(how func(speech) manners, cfg func() pool.Config) (ps []*pair) {
-	r.t.Helper()
-	for _, sp := range speeches {
-		s := r.site(sp, how(sp))
-		ps = append(ps, &pair{s, r.client(sp, cfg())})
-	}
-	return ps
-}
-
-// eachPair runs test for all pairs at the same time. It must not end the test.
-func eachPair(ps []*pair, test func(*pair)) { together(len(ps), func(i int) { test(ps[i]) }) }
-
-// host is what the client knows of the site.
-func (p *pair) host() pool.HostStats {
-	for _, h := range p.tr.Stats().Hosts {
-		return h
-	}
-	return pool.HostStats{}
-}
-
-func noConfig() pool.Config { return pool.Config{} }

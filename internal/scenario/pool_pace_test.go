@@ -57,7 +57,7 @@ func (p *pacer) send(ctx context.Context) error {
 }
 
 // pace sends a request, and one more after each gap.
-func (p *pacer) pace(t *testing.T, gaps ...time.Duration) {
+func (p *pacer) pace(t tester, gaps ...time.Duration) {
 	for i := 0; ; i++ {
 		if err := p.send(t.Context()); err != nil {
 			t.Errorf("%s with %s, request %d: %v", p.method, p.kind, i, err)
