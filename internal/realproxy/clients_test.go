@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -74,6 +75,16 @@ func (c *connwise) transport(t *testing.T) http.RoundTripper {
 	t.Cleanup(func() { p.Close() })
 	c.pools = append(c.pools, p)
 	return &retry.Transport{Base: p, Policy: c.policy}
+}
+
+// hasLimit tells whether rt is connwise's and has an idle limit in force.
+func hasLimit(rt http.RoundTripper) bool {
+	t, ok := rt.(*retry.Transport)
+	if !ok {
+		return false
+	}
+	p, ok := t.Base.(*pool.Transport)
+	return ok && slices.ContainsFunc(p.Stats().Hosts, func(h pool.HostStats) bool { return h.IdleLimit > 0 })
 }
 
 func (c *connwise) dials() uint64 { return c.sum(func(t pool.Totals) uint64 { return t.Dials }) }

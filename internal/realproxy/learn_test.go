@@ -5,10 +5,16 @@ package realproxy
 import (
 	"testing"
 	"time"
+
+	"example.com/connwise/internal/peer"
 )
 
-// learntShare is the share of POSTs that may fail once there was time to learn the timeout.
-const learntShare = 0.002
+const (
+	// learntShare is the share of POSTs that may fail once there was time to learn the timeout.
+	learntShare = 0.002
+	// learntJitter is by how much a timer's closes may differ and teach nevertheless.
+	learntJitter = 75 * time.Millisecond
+)
 
 // Who isn't told the proxy's timeout learns it: from its Keep-Alive header, or from the ages
 // at which it closes connections. The POSTs that meet a close until then fail; later ones
@@ -37,14 +43,29 @@ func TestIdleRaceTeachesTheTimeout(t *testing.T) {
 		logTable(t, all...)
 		t.Logf("of these, after %v:", first.lasts+shortIdle)
 		logTable(t, late...)
-		excuses := []*stalls{stalled.atLeast(longStall), stalled, stalled} // own reuses no connection
-		for i := range 3 {
+		for i, o := range late[:3] {
 			all[i].wantNeverTwice(t)
-			late[i].wantAtMost(t, learntShare, excuses[i])
+			wantLearnt(t, o, executed, stalled, i == 0)
 		}
 		v.wantOfNetHTTP(t, all[3])
 		for _, f := range fleets {
 			f.close(t)
 		}
 	}, delayed(overHTTP1(http1Kinds...), overHTTP2(silentKinds...)))
+}
+
+// wantLearnt checks what was sent when there was time to learn. On a machine that stalls closes
+// may come at ages so different that nothing is learnt from them; then it checks what was sent
+// by those who had. Alone says that each lane has a connection of its own, which isn't reused.
+func wantLearnt(t *testing.T, o outcome, executed peer.Executions, s *stalls, alone bool) {
+	t.Helper()
+	if len(s.atLeast(learntJitter).spans) > 0 {
+		informed := judge(o.informed(), &netHTTP{}, executed)
+		t.Logf("%s: this machine stalled; %d of %d were sent with a limit in force", o.client, informed.requests, o.requests)
+		o = informed
+	}
+	if alone {
+		s = s.atLeast(longStall)
+	}
+	o.wantAtMost(t, learntShare, s)
 }

@@ -36,6 +36,7 @@ type attempt struct {
 	method     string
 	quiet      time.Time // since when its connection may have been idle; zero: unknown
 	begin, end time.Time
+	informed   bool // an idle limit was in force; on lanes only
 	err        error
 }
 
@@ -49,13 +50,25 @@ func (rec *record) add(a attempt) {
 func (rec *record) after(d time.Duration) *record {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
-	byBegin := func(a, b attempt) int { return a.begin.Compare(b.begin) }
-	late := &record{client: rec.client}
-	if len(rec.sent) > 0 {
-		from := slices.MinFunc(rec.sent, byBegin).begin.Add(d)
-		late.sent = slices.DeleteFunc(slices.Clone(rec.sent), func(a attempt) bool { return a.begin.Before(from) })
+	var from time.Time
+	for i, a := range rec.sent {
+		if t := a.begin.Add(d); i == 0 || t.Before(from) {
+			from = t
+		}
 	}
-	return late
+	return rec.but(func(a attempt) bool { return a.begin.Before(from) })
+}
+
+// informed is what became of those for which an idle limit was in force.
+func (rec *record) informed() *record {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	return rec.but(func(a attempt) bool { return !a.informed })
+}
+
+// but is the record without some. rec.mu is held.
+func (rec *record) but(out func(attempt) bool) *record {
+	return &record{client: rec.client, sent: slices.DeleteFunc(slices.Clone(rec.sent), out)}
 }
 
 // within is how many came so soon after their lane's last, unless that failed: late timers make
@@ -96,6 +109,7 @@ func (r *rig) send(rt http.RoundTripper, method string, rec *record) error {
 // sendAfter is send, on a lane that was quiet since then.
 func (r *rig) sendAfter(rt http.RoundTripper, method string, rec *record, since time.Time) attempt {
 	a := attempt{id: r.ids.Add(1), method: method, quiet: since, begin: time.Now()}
+	a.informed = !since.IsZero() && hasLimit(rt)
 	a.err = r.exchange(rt, method, strconv.FormatUint(a.id, 10))
 	a.end = time.Now()
 	rec.add(a)
