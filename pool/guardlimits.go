@@ -11,7 +11,7 @@ type guardLimits struct {
 	used, unused         time.Duration
 	from, fromUnused     limitSource
 	learnt, learntUnused time.Duration
-	disproof             time.Duration // see learner
+	doubt                time.Duration // see learner
 }
 
 // refreshLocked takes over what has become known, and forgets what has grown old.
@@ -24,13 +24,13 @@ func (h *guardHost) refreshLocked(now time.Time) *guardLimits {
 	l.learnt, t.jitter, _ = h.used.value(now)
 	t.learnt = l.learnt
 	l.used, l.from = t.limit()
-	l.disproof = h.used.disproof
+	l.doubt = h.used.doubt
 	h.limits.Store(l)
 	return l
 }
 
 // limitFor is the limit in force for a connection that was found alive after it had been idle
-// for so long; zero: none. A machine that was asleep has seen nothing, so what disproves is the
+// for so long; zero: none. A machine that was asleep has seen nothing, so what counts is the
 // time by the monotonic clock. The host's lock is taken only where that may change something.
 func (h *guardHost) limitFor(s *sense, idle time.Duration, now time.Time) time.Duration {
 	if !s.ages() {
@@ -38,7 +38,7 @@ func (h *guardHost) limitFor(s *sense, idle time.Duration, now time.Time) time.D
 	}
 	l := h.limits.Load()
 	limit, seen := l.of(s.started), now.Sub(s.last)
-	if disproved := s.started && l.disproof > 0 && seen > l.disproof; disproved || limit > 0 && idle >= limit {
+	if doubted := s.started && l.doubt > 0 && seen > l.doubt; doubted || limit > 0 && idle >= limit {
 		h.mu.Lock()
 		if s.started {
 			h.used.survived(seen)

@@ -26,8 +26,8 @@ type knowledge struct {
 type hostTimeouts struct {
 	used, unused inForce // unused: of connections that never carried a request
 
-	known    timeouts // what they follow from, for a used connection
-	disproof time.Duration
+	known timeouts      // what they follow from, for a used connection
+	doubt time.Duration // see learner
 	// learntUnused is what unused follows from in place of known.learnt.
 	learntUnused time.Duration
 }
@@ -49,7 +49,7 @@ func (h *host) refreshLocked(now time.Time) {
 	unused := t.known
 	unused.learnt, unused.jitter, _ = h.known.unused.value(now)
 	t.known.learnt, t.known.jitter, _ = h.known.used.value(now)
-	t.disproof, t.learntUnused = h.known.used.disproof, unused.learnt
+	t.doubt, t.learntUnused = h.known.used.doubt, unused.learnt
 	t.used.limit, t.used.from = t.known.limit()
 	t.unused.limit, t.unused.from = unused.limit()
 	h.times.Store(t)
@@ -125,7 +125,7 @@ func (h *host) noteIdleClose(c *conn, err error) {
 
 // noteSurvival notes that a connection was found alive after it had been idle for age.
 func (h *host) noteSurvival(age time.Duration) {
-	if d := h.times.Load().disproof; d == 0 || age < d {
+	if d := h.times.Load().doubt; d == 0 || age <= d {
 		return
 	}
 	h.mu.Lock()

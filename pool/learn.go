@@ -16,6 +16,12 @@ type learner struct {
 	// disproof is an age at which a connection that is still open shows that what was seen
 	// were no timer's closes; zero: none is.
 	disproof time.Duration
+	// doubt is the greatest age that was seen to be closed, zero if none was, and lived how
+	// many connections were found open at a greater one since the last close.
+	doubt time.Duration
+	lived int
+	// confirmed is when a close was last seen of a connection that had idled for idle.
+	confirmed time.Time
 }
 
 // A closeEvent is what was closed in one moment: the ages, from least to most.
@@ -34,6 +40,11 @@ const (
 	fewAgree     = 3 // events that agree closely are a timer's
 	manyAgree    = 5 // and the older ones, which don't agree with them, were another's
 	coarseEvents = 6 // events that agree roughly are those of a timer with coarse ticks
+	// manyLive connections that are open at an age at which none of the others was any more show
+	// that those weren't closed by a timer, however little older they are. Without that, a peer
+	// that restarts every few seconds would seem to have one where requests come at gaps that
+	// are as short as the ages of one timer may differ.
+	manyLive = 3
 
 	// learntFor is how long what was learnt is believed without another close that
 	// confirms it, at least; a long timeout is believed for learntTimes of itself.
@@ -69,13 +80,17 @@ func (l *learner) closed(age time.Duration, now time.Time) {
 		}
 		l.events = append(l.events, closeEvent{now, age, age})
 	}
+	l.lived = 0
+	if l.idle == 0 || age >= l.idle-l.idle/20 {
+		l.confirmed = now // closes of younger ones are a restart's, or another timer's
+	}
 	l.conclude()
 }
 
 // conclude draws what can be drawn from the events.
 func (l *learner) conclude() {
 	least, most := l.span(keptEvents)
-	l.disproof = most + max(most/20, 75*time.Millisecond)
+	l.doubt, l.disproof = most, most+max(most/20, 75*time.Millisecond)
 	few, mostOfFew := l.span(fewAgree)
 	many, mostOfMany := l.span(manyAgree)
 	switch n := len(l.events); {
@@ -112,7 +127,10 @@ func (l *learner) span(n int) (least, most time.Duration) {
 // survived notes that a connection was found open after it had been idle for age. It tells
 // whether that disproved what the closes seemed to show.
 func (l *learner) survived(age time.Duration) bool {
-	if l.disproof == 0 || age < l.disproof {
+	if l.doubt == 0 || age <= l.doubt {
+		return false
+	}
+	if l.lived++; age < l.disproof && l.lived < manyLive {
 		return false
 	}
 	*l = learner{}
@@ -151,5 +169,5 @@ func (l *learner) seen() time.Time {
 
 // unconfirmed tells whether it's time to see another close.
 func (l *learner) unconfirmed(now time.Time) bool {
-	return l.idle > 0 && now.Sub(l.seen()) > max(freshFor, 10*l.idle)
+	return l.idle > 0 && now.Sub(l.confirmed) > max(freshFor, 10*l.idle)
 }
