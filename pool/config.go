@@ -40,7 +40,7 @@ type Config struct {
 	ProxyIdleTimeout time.Duration
 	// IdleMargin is how long before the peer's timeout reuse ends, whether that was configured,
 	// announced or learnt. It has to cover the time that a request is under way and the peer's
-	// timer jitter, and takes no more than half of a timeout that wasn't configured. Zero: a tenth of
+	// timer jitter. Of a timeout below ProxyIdleTimeout it takes no more than half. Zero: a tenth of
 	// the timeout, at least 25 ms and at most 5 s; more where the round trip or the jitter that
 	// was seen takes more; and never more than half.
 	IdleMargin time.Duration

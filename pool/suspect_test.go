@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/connwise/health"
@@ -101,4 +102,35 @@ func TestStaleConnectionHasItsSiblingsLookedAt(t *testing.T) {
 	if st := r.tr.Stats().Hosts[0]; st.Stale != 3 || st.IdleCloses["fin"] != 3 || st.Reused != 1 || st.Dials != 4 || st.Idle != 1 {
 		t.Errorf("stats %+v", st)
 	}
+}
+
+// An HTTP/2 connection from which nothing comes makes idle ones suspect that had been silent for
+// as long. Younger ones stay.
+func TestSilentStreamCondemnsConnectionsThatIdledAsLong(t *testing.T) {
+	base := &http.Transport{ResponseHeaderTimeout: 200 * ms}
+	h2Bubble(t, Config{Base: base}, func(s *script) {
+		tps := s.gets(3)
+		peers := []*h2Peer{s.wantDial().serveH2(1)}
+		for range 2 {
+			peers = append(peers, s.wantDial().serveH2(1))
+		}
+		for _, i := range []int{0, 1, 2} { // idle in this order
+			time.Sleep(50 * ms)
+			peers[i].serve()
+			tps[i].wantOK()
+		}
+		young := s.get() // on the last, which lives, and is to be younger than the silent one
+		old := s.get()
+		time.Sleep(100 * ms)
+		peers[2].serve()
+		young.wantOK()
+		time.Sleep(100 * ms)
+		<-old.done
+		synctest.Wait()
+		peers[0].wantClosed()
+		peers[2].wantOpen()
+		if st := s.stats(); st.ClosedBy[ReasonSuspect] != 1 {
+			t.Errorf("closed by %v", st.ClosedBy)
+		}
+	})
 }

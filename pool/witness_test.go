@@ -229,3 +229,42 @@ func TestOwnEndsTeachNothing(t *testing.T) {
 		}
 	})
 }
+
+// The timer for unused connections has no witness: what one of them sees is no word about the
+// others.
+func TestUnusedConnectionIsNoWitness(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		s.learn(time.Second)
+		h := s.tr.allHosts()[0]
+		h.mu.Lock()
+		for i := range time.Duration(fewAgree) {
+			h.known.unused.closed(time.Second, time.Now().Add(i*time.Second))
+		}
+		h.mu.Unlock()
+		time.Sleep(learntFor - time.Minute)
+		tp := s.get()
+		d := s.wantDial()
+		tp.cancel()
+		<-tp.done
+		p := d.finish()
+		time.Sleep(910 * ms)
+		p.wantClosed()
+	})
+}
+
+// A connection that is used behind the age at which others were closed shows that it was no
+// timer that closed those.
+func TestSurvivalDisproves(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		for range fewAgree - 1 {
+			s.closedAfter(s.exchange(), time.Second)
+		}
+		p := s.exchange()
+		time.Sleep(1100 * ms)
+		s.wantReused(p)
+		s.closedAfter(p, time.Second)
+		if st := s.stats(); st.LearntIdle != 0 {
+			t.Errorf("learnt %v", st.LearntIdle)
+		}
+	})
+}
