@@ -139,3 +139,15 @@ func TestWitnessIsNobodysHope(t *testing.T) {
 		})
 	})
 }
+
+func TestWitnessOfHTTP2ThatLivesOnDisproves(t *testing.T) {
+	h2Bubble(t, Config{}, func(s *script) {
+		s.learnH2()
+		p := s.h2Exchange()
+		time.Sleep(2200 * ms)
+		p.wantClosed()
+		if st := s.stats(); st.LearntIdle != 0 || st.ClosedBy[ReasonIdleLimit] != 1 {
+			t.Errorf("learnt %v, closed by %v", st.LearntIdle, st.ClosedBy)
+		}
+	})
+}
