@@ -70,7 +70,15 @@ func (r *idleRig) connwise(secure bool) cost {
 		r.Fatal(err)
 	}
 	defer tr.Close()
-	got := r.measure(tr, url)
+	goroutines := runtime.NumGoroutine()
+	got := r.measure(tr, url, func() {
+		h := tr.allHosts()[0]
+		eventually(r, "all connections rest, and the timer's goroutine has gone", func() bool {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.restless == nil && runtime.NumGoroutine() <= goroutines+1 // the watcher's
+		})
+	})
 	if st := tr.Stats().Hosts[0]; st.Idle != r.n || st.InUse != 0 {
 		r.Fatalf("%d idle connections and %d in use, want %d and 0", st.Idle, st.InUse, r.n)
 	}
@@ -83,14 +91,16 @@ func (r *idleRig) netHTTP(secure bool) cost {
 	url, conf := r.listen(secure)
 	tr := &http.Transport{TLSClientConfig: conf, MaxIdleConnsPerHost: r.n}
 	defer tr.CloseIdleConnections()
-	return r.measure(tr, url)
+	return r.measure(tr, url, func() {})
 }
 
-// measure leaves rt with n connections that have carried a request and are idle now.
-func (r *idleRig) measure(rt http.RoundTripper, url string) cost {
+// measure leaves rt with n connections that have carried a request and are idle now. rest
+// waits for them to come to rest.
+func (r *idleRig) measure(rt http.RoundTripper, url string, rest func()) cost {
 	r.Helper()
 	before, goroutines := memory(), runtime.NumGoroutine()
 	r.open(rt, url)
+	rest()
 	after := memory()
 	per := func(a, b uint64) float64 { return (float64(a) - float64(b)) / float64(r.n) }
 	return cost{
