@@ -41,7 +41,7 @@ func (h *guardHost) limitFor(s *sense, idle time.Duration, now time.Time) time.D
 	if doubted := s.started && l.doubt > 0 && seen > l.doubt; doubted || limit > 0 && idle >= limit {
 		h.mu.Lock()
 		if s.started {
-			h.used.survived(seen)
+			h.used.survived(seen, now)
 		}
 		limit = h.refreshLocked(now).of(s.started) // what was learnt may have grown old, too
 		h.mu.Unlock()

@@ -134,7 +134,7 @@ func (h *host) noteSurvival(age time.Duration) {
 }
 
 func (h *host) noteSurvivalLocked(age time.Duration, now time.Time) {
-	if h.known.used.survived(age) {
+	if h.known.used.survived(age, now) {
 		h.refreshLocked(now)
 	}
 }

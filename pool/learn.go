@@ -1,6 +1,10 @@
 package pool
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // A learner finds out how long a peer lets a connection idle, from the ages at which it
 // closed idle ones. A timer closes at one age again and again. A restart closes everything
@@ -16,10 +20,12 @@ type learner struct {
 	// disproof is an age at which a connection that is still open shows that what was seen
 	// were no timer's closes; zero: none is.
 	disproof time.Duration
-	// doubt is the greatest age that was seen to be closed, zero if none was, and lived how
-	// many connections were found open at a greater one since the last close.
-	doubt time.Duration
-	lived int
+	// doubt is the greatest age that was seen to be closed, zero if none was, and lived in how
+	// many moments since the last close connections were found open at a greater one, the last
+	// time at livedAt.
+	doubt   time.Duration
+	lived   int
+	livedAt time.Time
 	// confirmed is when a close was last seen of a connection that had idled for idle.
 	confirmed time.Time
 }
@@ -28,7 +34,11 @@ type learner struct {
 type closeEvent struct {
 	at          time.Time // of the first
 	least, most time.Duration
+	outlived    time.Duration // the greatest age at which a connection was found open since
 }
+
+// mixed tells whether the ages have nothing in common, as those that a restart ends.
+func (e *closeEvent) mixed() bool { return !agreeRoughly(e.least, e.most) }
 
 const (
 	closeMoment = 50 * time.Millisecond // what is closed within it is one event
@@ -40,8 +50,8 @@ const (
 	fewAgree     = 3 // events that agree closely are a timer's
 	manyAgree    = 5 // and the older ones, which don't agree with them, were another's
 	coarseEvents = 6 // events that agree roughly are those of a timer with coarse ticks
-	// manyLive connections that are open at an age at which none of the others was any more show
-	// that those weren't closed by a timer, however little older they are. Without that, a peer
+	// manyLive times a connection that is open at an age at which none of the others was any more
+	// shows that those weren't closed by a timer, however little older it is. Without that, a peer
 	// that restarts every few seconds would seem to have one where requests come at gaps that
 	// are as short as the ages of one timer may differ.
 	manyLive = 3
@@ -78,7 +88,7 @@ func (l *learner) closed(age time.Duration, now time.Time) {
 		if n == keptEvents {
 			l.events = append(l.events[:0], l.events[1:]...)
 		}
-		l.events = append(l.events, closeEvent{now, age, age})
+		l.events = append(l.events, closeEvent{at: now, least: age, most: age})
 	}
 	l.lived = 0
 	if l.idle == 0 || age >= l.idle-l.idle/20 {
@@ -87,50 +97,91 @@ func (l *learner) closed(age time.Duration, now time.Time) {
 	l.conclude()
 }
 
-// conclude draws what can be drawn from the events.
+// conclude draws what can be drawn from the events. A busy machine sees some closes late, and
+// none early: it's the least ages that have to agree.
 func (l *learner) conclude() {
-	least, most := l.span(keptEvents)
-	l.doubt, l.disproof = most, most+max(most/20, 75*time.Millisecond)
-	few, mostOfFew := l.span(fewAgree)
-	many, mostOfMany := l.span(manyAgree)
-	switch n := len(l.events); {
-	case n >= manyAgree && agree(many, mostOfMany):
-		l.found(many, mostOfMany-many)
-	case n >= fewAgree && agree(few, mostOfFew):
-		if agreeRoughly(least, most) {
-			few = least // ticks that happen to agree, or a timer that has become longer
+	all := l.newest(keptEvents)
+	l.doubt, l.disproof = all.most, all.most+slack(all.most)
+	roughly := agreeRoughly(all.least, all.most)
+	few, many := l.newest(fewAgree), l.newest(manyAgree)
+	switch low := l.lowest(); {
+	case many.n == manyAgree && many.agree():
+		l.found(many)
+	case few.n == fewAgree && few.agree():
+		if roughly {
+			few.least = all.least // ticks that happen to agree, or a timer that has become longer
 		}
-		l.found(few, mostOfFew-few)
-	case n >= coarseEvents && agreeRoughly(least, most):
-		l.found(least, 0)
+		l.found(few)
+	case low.agree() && low.outlived <= low.most+slack(low.most):
+		l.found(low) // the others were seen late
+	case all.n >= coarseEvents && roughly:
+		all.spread = 0
+		l.found(all)
 	}
+}
+
+// slack is by how much a connection may outlive all that a timer was seen to close.
+func slack(most time.Duration) time.Duration { return max(most/20, 75*time.Millisecond) }
+
+// A span is what some events have in common.
+type span struct {
+	n           int           // how many they are
+	least, most time.Duration // of all ages
+	spread      time.Duration // between the least and the greatest of the events' least ages
+	outlived    time.Duration
+	mixed       bool
+}
+
+func spanOf(events []closeEvent) span {
+	s := span{n: len(events)}
+	var most time.Duration
+	for i, e := range events {
+		if i == 0 {
+			s.least = e.least
+		}
+		s.least, most, s.most = min(s.least, e.least), max(most, e.least), max(s.most, e.most)
+		s.outlived, s.mixed = max(s.outlived, e.outlived), s.mixed || e.mixed()
+	}
+	s.spread = most - s.least
+	return s
+}
+
+// agree tells whether the events may be one timer's.
+func (s *span) agree() bool { return s.n > 0 && !s.mixed && agree(s.least, s.least+s.spread) }
+
+func (l *learner) newest(n int) span { return spanOf(l.events[max(0, len(l.events)-n):]) }
+
+// lowest spans the few newer events with the least ages. It's empty where there are too few.
+func (l *learner) lowest() span {
+	if len(l.events) < manyAgree {
+		return span{}
+	}
+	events := slices.Clone(l.events[max(0, len(l.events)-coarseEvents):])
+	slices.SortFunc(events, func(a, b closeEvent) int { return cmp.Compare(a.least, b.least) })
+	return spanOf(events[:fewAgree])
 }
 
 // found takes what the events show, unless it's no idle time.
-func (l *learner) found(idle, jitter time.Duration) {
-	if idle >= leastIdle {
-		l.idle, l.jitter = idle, jitter
+func (l *learner) found(s span) {
+	if s.least >= leastIdle {
+		l.idle, l.jitter = s.least, s.spread
 	}
-}
-
-// span is the least and the most age of the newest n events.
-func (l *learner) span(n int) (least, most time.Duration) {
-	for i, e := range l.events[max(0, len(l.events)-n):] {
-		if i == 0 {
-			least = e.least
-		}
-		least, most = min(least, e.least), max(most, e.most)
-	}
-	return least, most
 }
 
 // survived notes that a connection was found open after it had been idle for age. It tells
-// whether that disproved what the closes seemed to show.
-func (l *learner) survived(age time.Duration) bool {
+// whether that disproved what the closes seemed to show. Many that are found open in one
+// moment show no more than one does.
+func (l *learner) survived(age time.Duration, now time.Time) bool {
+	for i := range l.events {
+		l.events[i].outlived = max(l.events[i].outlived, age)
+	}
 	if l.doubt == 0 || age <= l.doubt {
 		return false
 	}
-	if l.lived++; age < l.disproof && l.lived < manyLive {
+	if l.lived == 0 || now.Sub(l.livedAt) >= closeMoment {
+		l.lived, l.livedAt = l.lived+1, now
+	}
+	if age < l.disproof && l.lived < manyLive {
 		return false
 	}
 	*l = learner{}

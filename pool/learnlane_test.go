@@ -31,7 +31,7 @@ func (l *simLane) about(d time.Duration) time.Duration {
 
 func (l *simLane) request() {
 	if l.open {
-		l.survived(l.now.Sub(l.since))
+		l.survived(l.now.Sub(l.since), l.now)
 	} else {
 		l.dials++
 	}
@@ -58,7 +58,7 @@ func (l *simLane) until(at time.Time) {
 		}
 	}
 	if l.witness && at.Sub(l.witnessed) >= l.disproof {
-		l.survived(at.Sub(l.witnessed))
+		l.survived(at.Sub(l.witnessed), at)
 		l.witness = false
 	}
 	l.now = at
@@ -99,8 +99,8 @@ func TestRestartsDontEndReuse(t *testing.T) {
 // outgrow because of it.
 func TestYoungClosesConfirmNothing(t *testing.T) {
 	w := newWatched().timer(time.Second, time.Second, time.Second)
-	for range 40 {
-		w.timer(200*ms, 700*ms)
+	for range 30 {
+		w.timer(200*ms, 700*ms, 400*ms)
 	}
 	if w.want(t, time.Second); !w.unconfirmed(w.now) {
 		t.Error("confirmed")
@@ -110,21 +110,29 @@ func TestYoungClosesConfirmNothing(t *testing.T) {
 	}
 }
 
-// A timer's connections may live a little longer than any that was closed, but not many.
+// A timer's connections may live a little longer than any that was closed, but not time and
+// again.
 func TestSeveralThatLiveDisprove(t *testing.T) {
+	lives := func(w *watched, age time.Duration) bool {
+		w.now = w.now.Add(time.Second)
+		return w.survived(age, w.now)
+	}
 	w := newWatched().timer(time.Second, 1010*ms, 1020*ms)
 	for range manyLive - 1 {
-		if w.survived(1030*ms) || w.survived(1020*ms) {
+		if lives(w, 1030*ms) || lives(w, 1020*ms) {
 			t.Fatal("disproved by few")
 		}
 	}
 	w.timer(1005 * ms)
 	for range manyLive - 1 {
-		if w.survived(1030 * ms) {
+		if lives(w, 1030*ms) {
 			t.Fatal("a close in between counts for nothing")
 		}
+		if w.survived(1030*ms, w.now) {
+			t.Fatal("several in one moment count for several")
+		}
 	}
-	if !w.survived(1030 * ms) {
+	if !lives(w, 1030*ms) {
 		t.Error("not disproved")
 	}
 }
