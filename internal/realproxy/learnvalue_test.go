@@ -91,7 +91,8 @@ func limitOf(p *pool.Transport) time.Duration {
 	return hosts[0].IdleLimit
 }
 
-// An idleTrace notes how long the connections of a request had been idle: the longest.
+// An idleTrace notes how long the connections of a request had been idle: the longest. Those
+// that had carried none before have another limit.
 type idleTrace struct {
 	base http.RoundTripper
 	idle time.Duration
@@ -99,9 +100,14 @@ type idleTrace struct {
 
 // RoundTrip sends one request at a time.
 func (i *idleTrace) RoundTrip(req *http.Request) (*http.Response, error) {
-	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { i.idle = max(i.idle, info.IdleTime) }}
+	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		if info.Reused {
+			i.idle = max(i.idle, info.IdleTime)
+		}
+	}}
 	return i.base.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 }
+
 func (l *learners) check(t *testing.T, pools []*pool.Transport) {
 	t.Helper()
 	reused := 0
