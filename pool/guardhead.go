@@ -5,9 +5,13 @@ import "bytes"
 // maxMethod bounds the length of a method. The longest that is registered has 17 letters.
 const maxMethod = 24
 
-// beginsRequest tells whether p begins with a request line of HTTP/1, or with as much of one
-// as p has. A body in the middle of which somebody pauses hardly goes on with one, and a frame
-// of another protocol doesn't begin with a method.
+// longLine is the length from which on a write may end in the middle of a request line: who
+// writes HTTP does it through a buffer that has room for most.
+const longLine = 1024
+
+// beginsRequest tells whether p begins with a request line of HTTP/1, or with a part of a long one.
+// A body in the middle of which somebody pauses hardly goes on with one, though it may well
+// with two words; and a frame of another protocol doesn't begin with a method.
 func beginsRequest(p []byte) bool {
 	i := bytes.IndexByte(p[:min(len(p), maxMethod+1)], ' ')
 	if i < 1 {
@@ -20,11 +24,14 @@ func beginsRequest(p []byte) bool {
 	}
 	line, _, whole := bytes.Cut(p[i+1:], []byte("\n"))
 	if !whole {
-		return len(line) == 0 || line[0] > ' '
+		return len(p) >= longLine && isTarget(line)
 	}
 	target, version, ok := bytes.Cut(bytes.TrimSuffix(line, []byte("\r")), []byte(" "))
 	return ok && len(target) > 0 && bytes.HasPrefix(version, []byte("HTTP/1."))
 }
+
+// isTarget tells whether p begins as request targets do that may be long: with a path or a scheme.
+func isTarget(p []byte) bool { return p[0] == '/' || bytes.HasPrefix(p, []byte("http")) }
 
 // isToken is for the letters of methods that are in use.
 func isToken(b byte) bool {

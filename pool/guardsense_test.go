@@ -88,7 +88,8 @@ func TestPlainRequestsAreTold(t *testing.T) {
 func TestRequestLines(t *testing.T) {
 	for p, want := range map[string]bool{
 		"GET / HTTP/1.1\r\n": true, "M-SEARCH * HTTP/1.1\r\n\r\n": true, "get / HTTP/1.0\n": true,
-		"GET ": true, "GET /" + strings.Repeat("a", 5000): true,
+		"GET /" + strings.Repeat("a", 5000): true, "GET http://a.test/" + strings.Repeat("a", 5000): true,
+		"GET ": false, "GET /": false, "hello world": false, "hello " + strings.Repeat("a", 5000): false, "hello /": false,
 		"": false, "GET": false, " GET / HTTP/1.1\r\n": false, "GET  / HTTP/1.1\r\n": false,
 		"hello world\r\n": false, "POST that letter\nto me": false, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n": false,
 		"\x81\x05hello": false, "5\r\nhello\r\n": false, "{\"a\": 1}": false, "GET /\r\n": false,
