@@ -42,19 +42,25 @@ func (p *pair) teach(t *testing.T) {
 	t.Helper()
 	p.tr.CloseIdleConnections() // the site keeps those that were never used
 	for range 12 {
-		if err := doer(p.tr.RoundTrip).send(newPatient(t, http.MethodPost, p.url, oneShot)); err != nil {
-			t.Errorf("%s: %v", p.name, err)
-			return
-		}
-		if !within(patience, func() bool { return p.host().Open == 0 }) {
-			t.Errorf("%s: the site doesn't close: %+v", p.name, p.host())
-			return
-		}
-		if p.host().LearntIdle > 0 {
+		if !p.seeClose(t) || p.host().LearntIdle > 0 {
 			return
 		}
 	}
 	t.Errorf("%s: nothing was learnt: %+v", p.name, p.host())
+}
+
+// seeClose makes a request and waits until the site has closed its connection.
+func (p *pair) seeClose(t *testing.T) bool {
+	t.Helper()
+	if err := doer(p.tr.RoundTrip).send(newPatient(t, http.MethodPost, p.url, oneShot)); err != nil {
+		t.Errorf("%s: %v", p.name, err)
+		return false
+	}
+	if !within(patience, func() bool { return p.host().Open == 0 }) {
+		t.Errorf("%s: the site doesn't close: %+v", p.name, p.host())
+		return false
+	}
+	return true
 }
 
 // wantLearnt checks what the client has learnt, and that this is the limit's source.
@@ -89,10 +95,11 @@ func (p *pair) wantKept(t tester, ls []*lane, T time.Duration) {
 
 // Nobody says after what time the server closes idle connections. A few closes show it, and
 // from then on no request goes out on a connection that is about to be closed.
-func TestAnIdleTimeoutIsLearnt(t *testing.T) {
+func TestAnIdleTimeoutIsLearnt(t *testing.T) { judged(t, 20*time.Millisecond, learntTimeout) }
+
+func learntTimeout(j *judge) {
 	const T, n = 250 * time.Millisecond, 6
-	j := newJudge(t, T/20)
-	defer j.end()
+	t := j.T
 	r := newRig(t, plain)
 	ways := map[string]farewell{"h1": farewells[2], "h1 over TLS": farewells[1], "h2c": farewells[0], "h2": farewells[6]}
 	ps := r.pairs(func(sp speech) manners {
@@ -116,39 +123,47 @@ func TestAnIdleTimeoutIsLearnt(t *testing.T) {
 }
 
 // A timer that looks at its connections only now and then closes them at any age from its
-// timeout on. The least is what counts.
+// timeout on. The least that was seen is what counts.
 func TestATimerWithCoarseTicksIsLearntByItsLeast(t *testing.T) {
-	const T, tick, n = 200 * time.Millisecond, 150 * time.Millisecond, 6
-	j := newJudge(t, T/20)
-	defer j.end()
+	judged(t, 20*time.Millisecond, learntLeast)
+}
+
+func learntLeast(j *judge) {
+	const T, tick, n, closes = 150 * time.Millisecond, 100 * time.Millisecond, 4, 7
+	t := j.T
 	r := newRig(t, plain)
 	begin := time.Now()
-	ps := r.pairs(func(speech) manners {
-		return manners{timeout: func() time.Duration {
-			due := time.Since(begin) + T
-			return T + (tick-due%tick)%tick
-		}}
-	}, noConfig)
+	timeout := func() time.Duration {
+		due := time.Since(begin) + T
+		return T + (tick-due%tick)%tick
+	}
+	ps := r.pairs(func(speech) manners { return manners{timeout: timeout} }, noConfig)
 	eachPair(ps, func(p *pair) {
-		p.teach(t)
+		least := T + tick
+		for range closes {
+			pause(time.Duration(rand.Int64N(int64(tick))))
+			least = min(least, timeout()) // as the answer is about to come
+			if !p.seeClose(t) {
+				return
+			}
+		}
+		// The client counts from when it had read the answer.
+		p.wantLearnt(j, least*8/10, least+least/4)
 		ls := p.lanes(n)
 		var wg sync.WaitGroup
 		for _, l := range ls {
 			wg.Go(func() {
-				l.run(t, time.Now().Add(1500*time.Millisecond), func() time.Duration { return time.Duration(rand.Int64N(int64(2 * T))) })
+				l.run(t, time.Now().Add(4*T), func() time.Duration { return time.Duration(rand.Int64N(int64(2 * T))) })
 			})
 		}
 		wg.Wait()
 		for _, l := range ls {
-			for i, err := range l.failed { // one may cross a close, as long as the least isn't known
+			for i, err := range l.failed { // one may cross a close that is sooner than any before it
 				if pe := poolError(t, err); i > 0 || pe.Phase != pool.PhaseSent {
 					j.Errorf("%s: %v", p.name, err)
 				}
 			}
 		}
-		// Ticks that happened to agree were disproved, maybe a moment ago.
-		p.teach(t)
-		p.wantLearnt(j, T/2, (T+tick)*13/10)
 	})
 }
 
@@ -193,9 +208,12 @@ func TestARestartTeachesNoTimeout(t *testing.T) {
 // The server is configured anew and closes sooner. The requests that meet that are few, as
 // the first closes show it.
 func TestATimeoutThatBecomesShorterIsLearntAnew(t *testing.T) {
+	judged(t, 15*time.Millisecond, learntAnew)
+}
+
+func learntAnew(j *judge) {
 	const T = 300 * time.Millisecond
-	j := newJudge(t, T/30)
-	defer j.end()
+	t := j.T
 	r := newRig(t, plain)
 	var mu sync.Mutex
 	now := T
@@ -228,9 +246,12 @@ func TestATimeoutThatBecomesShorterIsLearntAnew(t *testing.T) {
 // What a timeout says that was configured or announced doesn't have to be learnt, but what
 // is shorter in truth is.
 func TestATimeoutThatWasSaidTooLongIsCorrected(t *testing.T) {
+	judged(t, 20*time.Millisecond, corrected)
+}
+
+func corrected(j *judge) {
 	const T = 200 * time.Millisecond
-	j := newJudge(t, T/20)
-	defer j.end()
+	t := j.T
 	r := newRig(t, plain)
 	ps := r.pairs(func(sp speech) manners {
 		return manners{timeout: func() time.Duration { return T }, fields: []string{"Keep-Alive: timeout=5"}}

@@ -3,7 +3,6 @@ package scenario
 import (
 	"math/rand/v2"
 	"net/http"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,66 +44,58 @@ func (p *path) pacer(kind bodyKind) *pacer {
 	return &pacer{do: doer(p.tr.RoundTrip), kind: kind, method: http.MethodPost, url: p.url}
 }
 
-// A timer is how a server measures how long a connection was idle.
-type timer struct {
-	name string
-	of   func(T time.Duration) time.Duration
-}
-
-// timers are those of proxies: on a busy machine they closed from 17 ms before to 47 ms after
-// their time, and with coarse ticks up to 2.4 times of it.
-var timers = []timer{
-	{"exact", func(T time.Duration) time.Duration { return T }},
-	{"with jitter", func(T time.Duration) time.Duration { return T + time.Duration(rand.IntN(64)-17)*time.Millisecond }},
-	{"with coarse ticks", func(T time.Duration) time.Duration { return T + time.Duration(rand.IntN(14))*T/10 }},
+// timers are how servers measure for how long a connection was idle: exactly; as proxies do
+// on a busy machine, which closed from 17 ms before to 47 ms after their time; and with
+// coarse ticks, up to 2.4 times of it.
+var timers = []func(T time.Duration) time.Duration{
+	func(T time.Duration) time.Duration { return T },
+	func(T time.Duration) time.Duration { return T + time.Duration(rand.IntN(64)-17)*time.Millisecond },
+	func(T time.Duration) time.Duration { return T + time.Duration(rand.IntN(14))*T/10 },
 }
 
 // A client that knows the timeout never meets it, however it comes to the server, however
 // the server's timer works, and however it closes.
 func TestOnNoWayDoesAPostMeetTheKnownTimeout(t *testing.T) {
+	judged(t, 40*time.Millisecond, knownTimeout)
+}
+
+func knownTimeout(j *judge) {
 	const T, margin = 400 * time.Millisecond, 160 * time.Millisecond // for a machine that is busy
-	for _, tm := range timers {
-		t.Run(tm.name, func(t *testing.T) {
-			j := newJudge(t, margin/4)
-			defer j.end()
-			r := newRig(t, plain)
-			n := 0
-			ps := r.paths(func(sp speech) manners {
-				n++
-				f := farewells[n%len(farewells)]
-				for !f.in(sp) {
-					n++
-					f = farewells[n%len(farewells)]
-				}
-				return manners{by: f, timeout: func() time.Duration { return tm.of(T) }}
-			}, func(s *site) pool.Config {
-				if n%2 == 0 {
-					return pool.Config{Hosts: map[string]pool.HostConfig{s.addr: {ProxyIdleTimeout: T, IdleMargin: margin}}}
-				}
-				return pool.Config{ProxyIdleTimeout: T, IdleMargin: margin}
-			})
-			var reused atomic.Int64
-			eachPath(ps, func(i int, p *path) {
-				l := p.pacer(bodyKinds[i%len(bodyKinds)])
-				l.pace(j, T+time.Duration(i%11-5)*time.Millisecond, T/8, T-time.Duration(i%7)*5*time.Millisecond)
-				if l.oldest >= T-margin {
-					t.Errorf("%v: a connection was used after %v", p, l.oldest)
-				}
-				reused.Add(int64(min(l.reused, 1)))
-				p.once(j, 4)
-			})
-			if n := int(reused.Load()); n < len(ps) {
-				j.Errorf("on %d of %d ways a connection was reused after %v", n, len(ps), T/8)
-			}
-		})
-	}
+	r := newRig(j.T, plain)
+	n := 0
+	ps := r.paths(func(sp speech) manners {
+		n++
+		f := farewells[n%len(farewells)]
+		for !f.in(sp) {
+			n++
+			f = farewells[n%len(farewells)]
+		}
+		timer := timers[n%len(timers)]
+		return manners{by: f, timeout: func() time.Duration { return timer(T) }}
+	}, func(s *site) pool.Config {
+		if n%2 == 0 {
+			return pool.Config{Hosts: map[string]pool.HostConfig{s.addr: {ProxyIdleTimeout: T, IdleMargin: margin}}}
+		}
+		return pool.Config{ProxyIdleTimeout: T, IdleMargin: margin}
+	})
+	eachPath(ps, func(i int, p *path) {
+		l := p.pacer(bodyKinds[i%len(bodyKinds)])
+		l.pace(j, T+time.Duration(i%11-5)*time.Millisecond, T/8, T-time.Duration(i%7)*5*time.Millisecond)
+		if l.oldest >= T-margin {
+			j.T.Errorf("%v: a connection was used after %v", p, l.oldest)
+		}
+		if l.reused == 0 {
+			j.Errorf("%v: no connection was reused after %v", p, T/8)
+		}
+		p.once(j, 4)
+	})
 }
 
 // The server ends each connection behind its answer, without having said so. What has
 // arrived is found; what crosses the next request is told for what it is, and nothing runs
 // twice.
 func TestOnNoWayDoesACloseBehindAnAnswerLoseARequest(t *testing.T) {
-	const rounds = 24
+	const rounds = 16
 	r := newRig(t, plain)
 	ps := r.paths(func(sp speech) manners {
 		f := farewells[0]
@@ -130,7 +121,7 @@ func TestOnNoWayDoesACloseBehindAnAnswerLoseARequest(t *testing.T) {
 			}
 		}
 		// A server that does so is found out by its second connection.
-		if failed > rounds/3 {
+		if failed > rounds/2 {
 			t.Errorf("%v: %d of %d requests crossed a close", p, failed, rounds)
 		}
 	})
@@ -138,45 +129,48 @@ func TestOnNoWayDoesACloseBehindAnAnswerLoseARequest(t *testing.T) {
 
 // What is known of one host says nothing of another, on one transport.
 func TestHostsHaveTimeoutsOfTheirOwn(t *testing.T) {
-	const short, long = 200 * time.Millisecond, 600 * time.Millisecond
 	for _, known := range []bool{true, false} {
 		t.Run(label("known", known), func(t *testing.T) {
-			j := newJudge(t, 20*time.Millisecond)
-			defer j.end()
-			r := newRig(t, plain)
-			var all [][2]*pair
-			for _, sp := range speeches {
-				a := r.site(sp, manners{timeout: func() time.Duration { return short }})
-				b := r.site(sp, manners{timeout: func() time.Duration { return long }})
-				var cfg pool.Config
-				if known {
-					cfg.Hosts = map[string]pool.HostConfig{a.addr: {ProxyIdleTimeout: short}, b.addr: {ProxyIdleTimeout: long}}
-				}
-				tr := r.client(sp, cfg)
-				all = append(all, [2]*pair{{a, tr}, {b, tr}})
-			}
-			together(len(all), func(i int) {
-				a, b := all[i][0], all[i][1]
-				if !known {
-					a.teach(t)
-				}
-				la, lb := a.lanes(1)[0], b.lanes(1)[0]
-				together(2, func(k int) {
-					if k == 0 {
-						la.pace(j, short, short-time.Millisecond, short/4, short+time.Millisecond)
-					} else {
-						lb.pace(j, short+50*time.Millisecond, short+100*time.Millisecond)
-					}
-				})
-				if la.oldest >= short || la.reused == 0 {
-					j.Errorf("%s: of the one that closes soon %d connections were reused, one after %v", a.name, la.reused, la.oldest)
-				}
-				if lb.reused != 2 {
-					j.Errorf("%s: of the one that closes late %d connections were reused of 2", b.name, lb.reused)
-				}
-			})
+			judged(t, 40*time.Millisecond, func(j *judge) { ownTimeouts(j, known) })
 		})
 	}
+}
+
+func ownTimeouts(j *judge, known bool) {
+	const short, long = 200 * time.Millisecond, 600 * time.Millisecond
+	t := j.T
+	r := newRig(t, plain)
+	var all [][2]*pair
+	for _, sp := range speeches {
+		a := r.site(sp, manners{timeout: func() time.Duration { return short }})
+		b := r.site(sp, manners{timeout: func() time.Duration { return long }})
+		var cfg pool.Config
+		if known {
+			cfg.Hosts = map[string]pool.HostConfig{a.addr: {ProxyIdleTimeout: short}, b.addr: {ProxyIdleTimeout: long}}
+		}
+		tr := r.client(sp, cfg)
+		all = append(all, [2]*pair{{a, tr}, {b, tr}})
+	}
+	together(len(all), func(i int) {
+		a, b := all[i][0], all[i][1]
+		if !known {
+			a.teach(t)
+		}
+		la, lb := a.lanes(1)[0], b.lanes(1)[0]
+		together(2, func(k int) {
+			if k == 0 {
+				la.pace(j, short, short-time.Millisecond, short/4, short+time.Millisecond)
+			} else {
+				lb.pace(j, short+50*time.Millisecond, short+100*time.Millisecond)
+			}
+		})
+		if la.oldest >= short || la.reused == 0 {
+			j.Errorf("%s: of the one that closes soon %d connections were reused, one after %v", a.name, la.reused, la.oldest)
+		}
+		if lb.reused != 2 {
+			j.Errorf("%s: of the one that closes late %d connections were reused of 2", b.name, lb.reused)
+		}
+	})
 }
 
 // A load balancer forgets connections at a time that the client knows: none is used then,

@@ -22,15 +22,16 @@ func TestOneTimeoutIsEnoughForConnectionsThatWereForgotten(t *testing.T) {
 			if sp.h2 && byHeader {
 				continue // it would end those that wait for each other, below
 			}
-			t.Run(label(sp.name, byHeader), func(t *testing.T) { forgottenOnce(t, sp, byHeader) })
+			t.Run(label(sp.name, byHeader), func(t *testing.T) {
+				judged(t, silence/4, func(j *judge) { forgottenOnce(j, sp, byHeader) })
+			})
 		}
 	}
 }
 
-func forgottenOnce(t *testing.T, sp speech, byHeader bool) {
+func forgottenOnce(j *judge, sp speech, byHeader bool) {
 	const n = 5
-	j := newJudge(t, silence/4)
-	defer j.end()
+	t := j.T
 	r := newRig(t, sp.mode)
 	crowd := 0
 	if sp.h2 {
