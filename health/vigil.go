@@ -56,10 +56,11 @@ func (v *Vigil) Begin() {
 	}
 	go func() {
 		r.n, r.err = v.Conn.Read(r.b[:])
-		idle := v.idle.Load() // before the bytes are somebody's, who may be through with them at once
+		// Before the bytes are somebody's, who may be through with them at once.
+		idle, verdict := v.idle.Load(), v.verdict(r)
 		close(r.done)
 		if idle {
-			v.ended(v.verdict(r))
+			v.ended(verdict)
 		}
 	}()
 }

@@ -15,6 +15,7 @@ type grant struct {
 	c       *conn
 	reused  bool
 	wasIdle bool
+	at      time.Time // when it was taken from the idle stack
 	idle    time.Duration
 }
 
@@ -84,7 +85,7 @@ func (h *host) take(ws wish) (grant, error) {
 		h.mu.Unlock()
 		reason, ok := judge(cand)
 		if ok {
-			return grant{c: c, reused: used, wasIdle: wasIdle, idle: cand.idle}, nil
+			return grant{c: c, reused: used, wasIdle: wasIdle, at: now, idle: cand.idle}, nil
 		}
 		h.drop(c, reason)
 	}

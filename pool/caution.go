@@ -10,6 +10,10 @@ import (
 // deafFor is how long a host is remembered that doesn't answer Expect: 100-continue.
 const deafFor = 5 * time.Minute
 
+// unheardDeaf is how often in a row it may leave the question without an answer until then:
+// once it may have been busy.
+const unheardDeaf = 2
+
 // A caution is what a request that shouldn't be lost to a stale connection asks of one that
 // has been idle for long (Config.ConfirmAfter). Over HTTP/2, where a PING can be answered,
 // it asks nothing when a connection is taken. Over HTTP/1.1 only a request with content can
@@ -110,9 +114,14 @@ func (h *host) isDeaf() bool {
 	return time.Now().Before(h.deafUntil)
 }
 
-// noteDeaf notes that it didn't.
-func (h *host) noteDeaf() {
+// noteDeaf notes that it didn't, so many times more, or that it did, if that is zero.
+func (h *host) noteDeaf(times int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.deafUntil = time.Now().Add(deafFor)
+	if h.unheard += times; times == 0 {
+		h.unheard = 0
+	}
+	if h.unheard >= unheardDeaf {
+		h.deafUntil, h.unheard = time.Now().Add(deafFor), 0
+	}
 }

@@ -25,8 +25,13 @@ func (c *call) noteWord(err error) {
 	f := c.x.Facts()
 	silent := f.Unheard || err != nil && !f.Answered && c.ended() == nil
 	c.h.noteConfirm(!silent)
-	if f.Unheard && f.Answered || errors.Is(err, wire.ErrExpectationFailed) {
-		c.h.noteDeaf()
+	switch {
+	case errors.Is(err, wire.ErrExpectationFailed):
+		c.h.noteDeaf(unheardDeaf)
+	case f.Unheard && f.Answered:
+		c.h.noteDeaf(1)
+	case !silent:
+		c.h.noteDeaf(0)
 	}
 }
 

@@ -151,7 +151,7 @@ func (c *conn) idleLimit() time.Duration {
 // candidate is called under host.mu.
 func (c *conn) candidate(now time.Time) candidate {
 	idle := age(now, c.idleSince)
-	if c.h2 != nil && c.state == connInUse {
+	if c.streams > 0 {
 		idle = 0 // others use it
 	}
 	return candidate{

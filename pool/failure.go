@@ -82,6 +82,9 @@ func (c *call) lost(err error) *Error {
 	}
 	c.h.retire(c.g.c, reason)
 	if c.g.wasIdle && !f.Answered && f.Sent > 0 {
+		if reason == ReasonPeerAborted {
+			c.h.noteCrossed(c.g)
+		}
 		c.h.suspect(c.g.idle, e.Timeout())
 	}
 	return e

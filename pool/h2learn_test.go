@@ -151,3 +151,23 @@ func TestWitnessOfHTTP2ThatLivesOnDisproves(t *testing.T) {
 		}
 	})
 }
+
+// The idle time of an HTTP/2 connection is its idle time, and the limit is kept also where no
+// sweep comes in time.
+func TestIdleTimeOfHTTP2(t *testing.T) {
+	h2Bubble(t, Config{ProxyIdleTimeout: time.Second}, func(s *script) {
+		p := s.h2Exchange()
+		time.Sleep(899 * ms)
+		tp := s.get()
+		p.wantRequest()
+		p.close()
+		if e := tp.wantError(PhaseSent, nil); e.Idle < 890*ms || e.Idle > 900*ms || !e.Reused {
+			t.Errorf("idle %v, reused %v", e.Idle, e.Reused)
+		}
+
+		s.h2Exchange()
+		s.tr.sweep.stop()
+		time.Sleep(time.Second)
+		s.h2Exchange()
+	})
+}

@@ -55,7 +55,9 @@ type host struct {
 	waryUntil    time.Time
 	closesBehind int
 
-	deafUntil time.Time // it answers no Expect: 100-continue: see caution.go
+	// See caution.go.
+	deafUntil time.Time // it answers no Expect: 100-continue
+	unheard   int       // how often in a row it didn't
 }
 
 // openLocked counts the connections that are not being dialled any more.

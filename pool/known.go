@@ -46,11 +46,17 @@ func (h *host) refreshLocked(now time.Time) {
 		margin:     h.cfg.IdleMargin,
 		path:       h.known.path,
 	}}
-	unused := t.known
-	unused.learnt, unused.jitter, _ = h.known.unused.value(now)
 	t.known.learnt, t.known.jitter, _ = h.known.used.value(now)
-	t.doubt, t.learntUnused = h.known.used.doubt, unused.learnt
+	t.doubt = h.known.used.doubt
 	t.used.limit, t.used.from = t.known.limit()
+	// Nobody knows that a peer is more patient with connections that were never used.
+	unused := t.known
+	if learnt, jitter, ok := h.known.unused.value(now); ok {
+		t.learntUnused = learnt
+		if unused.learnt == 0 || learnt < unused.learnt {
+			unused.learnt, unused.jitter = learnt, jitter
+		}
+	}
 	t.unused.limit, t.unused.from = unused.limit()
 	h.times.Store(t)
 }
@@ -96,6 +102,24 @@ func (h *host) noteIdleCloseLocked(c *conn, how idleClose, now time.Time) {
 	}
 	l.closed(now.Sub(c.idleSince), now)
 	h.refreshLocked(now)
+}
+
+// crossed is within how much more than a round trip the end of a connection has to come to
+// have been under way when the request was sent.
+const crossed = 50 * time.Millisecond
+
+// noteCrossed notes that the connection of g, which had been idle, ended without an answer to
+// the request that was sent on it. If that was at once, the peer's close has crossed the
+// request. Whether it has processed that nobody knows; but it has closed an idle connection.
+func (h *host) noteCrossed(g grant) {
+	now := time.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	took := now.Sub(g.at)
+	if g.reused && took <= h.known.path.connect+h.known.path.exchange+crossed {
+		h.known.used.closed(g.idle, now)
+		h.refreshLocked(now)
+	}
 }
 
 // An idleClose says how a peer closed an idle connection, as Stats shows it.

@@ -55,6 +55,8 @@ func (c *call) lostStream(err error) *Error {
 	e := c.describe(&Error{Phase: phaseOf(f), Sent: f.Sent, HeadOnly: f.HeadOnly, Err: c.cause(err)})
 	if e.Phase == PhaseRefused {
 		c.h.noteRefused()
+	} else if c.g.wasIdle && !f.Answered && f.Sent > 0 && endedByPeer(err) {
+		c.h.noteCrossed(c.g)
 	}
 	return e
 }

@@ -63,8 +63,9 @@ func TestUnusedConnectionsAreLearntApart(t *testing.T) {
 	})
 }
 
-// That a connection which was never used lives on says nothing of the timer for used ones.
-func TestUnusedConnectionDisprovesNothing(t *testing.T) {
+// What was learnt of used connections goes for those that were never used too, as long as
+// nothing shows that the peer is less patient with them.
+func TestUnusedConnectionsKeepToTheUsedLimit(t *testing.T) {
 	inBubble(t, Config{}, func(s *script) {
 		s.learn(time.Second)
 		tp := s.get()
@@ -72,10 +73,47 @@ func TestUnusedConnectionDisprovesNothing(t *testing.T) {
 		tp.cancel()
 		<-tp.done
 		p := d.finish()
-		time.Sleep(time.Minute)
-		s.wantReused(p)
-		if got := s.stats().LearntIdle; got != time.Second {
-			t.Errorf("learnt %v, want 1s", got)
+		if st := s.stats(); st.UnusedLimit != 900*ms || st.UnusedLimitSource != "learnt" || st.LearntUnused != 0 {
+			t.Errorf("unused %v from %s, learnt %v", st.UnusedLimit, st.UnusedLimitSource, st.LearntUnused)
+		}
+		time.Sleep(900 * ms)
+		p.wantClosed()
+	})
+}
+
+// A close that crosses a request costs the request, and teaches as much as one that came
+// before it.
+func TestCrossedClosesTeach(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		for range fewAgree {
+			p := s.exchange()
+			time.Sleep(time.Second)
+			tp := s.get()
+			p.wantRequest()
+			p.Close()
+			tp.wantError(PhaseSent, nil)
+		}
+		st := s.stats()
+		if st.LearntIdle != time.Second || len(st.IdleCloses) != 0 {
+			t.Errorf("learnt %v, idle closes %v", st.LearntIdle, st.IdleCloses)
+		}
+	})
+}
+
+// A server that ends a connection while it works on a request has no idle timer.
+func TestEndsInMidRequestTeachNothing(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		for range fewAgree {
+			p := s.exchange()
+			time.Sleep(time.Second)
+			tp := s.get()
+			p.wantRequest()
+			time.Sleep(crossed + ms)
+			p.Close()
+			tp.wantError(PhaseSent, nil)
+		}
+		if st := s.stats(); st.LearntIdle != 0 {
+			t.Errorf("learnt %v", st.LearntIdle)
 		}
 	})
 }
