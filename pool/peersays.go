@@ -1,9 +1,12 @@
 package pool
 
 import (
+	"errors"
+	"io"
 	"math"
 	"time"
 
+	"example.com/connwise/health"
 	"example.com/connwise/internal/h2"
 )
 
@@ -89,7 +92,7 @@ func (c *conn) Suspect(yes bool) {
 // ConnClosed is told that the connection is over.
 func (c *conn) ConnClosed(err error) {
 	c.peerClosed.Store(true) // it's nothing that could be used, whoever closed it
-	h, how := c.h, c.idleCloseOf(err)
+	h, how := c.h, c.sharedCloseOf(err)
 	h.mu.Lock()
 	reason, own := c.endReason(err), c.givenUpLocked()
 	if c.failing && c.leaving == ReasonError {
@@ -112,6 +115,15 @@ func (c *conn) ConnClosed(err error) {
 	if idle {
 		h.retire(c, reason)
 	}
+}
+
+// sharedCloseOf is idleCloseOf for a connection whose read loop has ended with err, which may be
+// before open has set c.h2.
+func (c *conn) sharedCloseOf(err error) idleClose {
+	if errors.Is(err, io.EOF) {
+		return idleClose(health.CauseOfRead(c.nc, io.EOF).String())
+	}
+	return idleClose(health.CauseOf(err).String())
 }
 
 // givenUpLocked tells whether this side has left c, for a reason that says nothing of the peer.

@@ -223,3 +223,22 @@ func TestAttackNoPostTwiceOverHTTP2(t *testing.T) {
 		})
 	}
 }
+
+// A connection may end before whoever has dialled it has it.
+func TestAttackHTTP2ConnectionsThatEndAtOnce(t *testing.T) {
+	const rounds, workers = 160, 4
+	r := newRig(t, plain)
+	p := r.peer(func(c *peerConn) {
+		if c.num%2 == 0 {
+			c.tcp.SetLinger(0)
+		}
+	})
+	together(workers, func(int) {
+		for range rounds / workers {
+			tr := r.h2pool(pool.Config{}) // one that has seen this spares the peer
+			if err := doer(tr.RoundTrip).send(newCall(t.Context(), http.MethodPost, p.url, noBody)); err == nil {
+				t.Error("an answer from nobody")
+			}
+		}
+	})
+}

@@ -191,4 +191,3 @@ func (c *hostileConn) play() bool {
 	c.ok("")
 	return true
 }
-
