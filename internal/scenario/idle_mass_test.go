@@ -29,7 +29,7 @@ func TestAMassCloseCostsNoRequest(t *testing.T) {
 		n := map[string]int{"FIN": 500}[f.name]
 		switch {
 		case sp.tls: // handshakes take their time
-			n = max(n/8, 12)
+			n = max(n/10, 12)
 		case n == 0:
 			n = 50
 		}
