@@ -70,7 +70,8 @@ func TestAttackCancelsAtRandomMoments(t *testing.T) {
 	eachH2(t, func(t *testing.T, r *rig) {
 		url := r.serveNetHTTP(mess)
 		tr := r.h2pool(pool.Config{MaxConnsPerHost: 2})
-		const workers, rounds = 8, 4000
+		const workers = 8
+		rounds := int64(fewer(2000))
 		var begun atomic.Int64
 		together(workers, func(w int) {
 			rnd := rand.New(rand.NewPCG(uint64(w), 1))

@@ -175,7 +175,8 @@ func (c *hostileH2) head(id uint32, status string, end bool) {
 
 // The same over HTTP/2: none is executed twice, be it by the pool, or by net/http over a Guard.
 func TestAttackNoPostTwiceOverHTTP2(t *testing.T) {
-	const rounds, workers = 240, 8
+	const workers = 8
+	rounds := fewer(120)
 	policy := quick(retry.Policy{MaxRetries: 3, ResendHeadOnly: true})
 	clients := []struct {
 		name string

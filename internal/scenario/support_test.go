@@ -191,3 +191,11 @@ func openFDs() int {
 	}
 	return len(d)
 }
+
+// fewer is how many rounds a long test makes of n: a quarter with -short.
+func fewer(n int) int {
+	if testing.Short() {
+		return (n + 3) / 4
+	}
+	return n
+}
