@@ -77,22 +77,9 @@ func checkGuard(cfg *GuardConfig) error {
 	if err := checkGuardHost("GuardConfig", cfg.forHost("")); err != nil {
 		return err
 	}
-	seen := make(map[string]bool, len(cfg.Hosts))
-	for addr, gh := range cfg.Hosts {
-		where := fmt.Sprintf("GuardConfig.Hosts[%q]", addr)
-		if !hostPort(addr) {
-			return &ConfigError{where, `the key is not of the form "host:port", with the port as a number`}
-		}
-		key := canonicalAddr("", addr)
-		if seen[key] {
-			return &ConfigError{where, "another key names the same host (" + key + ")"}
-		}
-		seen[key] = true
-		if err := cmp.Or(checkGuardHost(where, gh), checkGuardHost(where, cfg.forHost(addr))); err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachHost("GuardConfig.Hosts", cfg.Hosts, func(where, addr string, gh GuardHost) error {
+		return cmp.Or(checkGuardHost(where, gh), checkGuardHost(where, cfg.forHost(addr)))
+	})
 }
 
 func checkGuardHost(where string, gh GuardHost) error {

@@ -82,10 +82,11 @@ func checkMargin(where string, idle, margin time.Duration) error {
 	return nil
 }
 
-func checkHosts(cfg *Config) error {
-	seen := make(map[string]bool, len(cfg.Hosts))
-	for addr, hc := range cfg.Hosts {
-		where := fmt.Sprintf("Config.Hosts[%q]", addr)
+// eachHost calls check for all entries of a Hosts, whose keys it checks itself.
+func eachHost[C any](field string, hosts map[string]C, check func(where, addr string, c C) error) error {
+	seen := make(map[string]bool, len(hosts))
+	for addr, c := range hosts {
+		where := fmt.Sprintf("%s[%q]", field, addr)
 		if !hostPort(addr) {
 			return &ConfigError{where, `the key is not of the form "host:port", with the port as a number`}
 		}
@@ -94,6 +95,15 @@ func checkHosts(cfg *Config) error {
 			return &ConfigError{where, "another key names the same host (" + key + ")"}
 		}
 		seen[key] = true
+		if err := check(where, addr, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkHosts(cfg *Config) error {
+	return eachHost("Config.Hosts", cfg.Hosts, func(where, _ string, hc HostConfig) error {
 		if err := checkUnit(where+".ProxyIdleTimeout", hc.ProxyIdleTimeout); err != nil {
 			return err
 		}
@@ -112,11 +122,8 @@ func checkHosts(cfg *Config) error {
 		if margin == 0 {
 			margin = cfg.IdleMargin
 		}
-		if err := checkMargin(where, idle, margin); err != nil {
-			return err
-		}
-	}
-	return nil
+		return checkMargin(where, idle, margin)
+	})
 }
 
 // minDuration is the shortest time that makes sense for an idle timeout or an age. Less
