@@ -28,7 +28,8 @@ type Proxy struct {
 }
 
 // Known returns what is known of a proxy or server by its name, such as "aws-alb" or "nginx".
-// Upper and lower case are the same.
+// Upper and lower case are the same. Its Idle fits pool.Config.ProxyIdleTimeout, for which zero
+// means unknown, too. False: the name isn't among KnownNames.
 func Known(name string) (Proxy, bool) {
 	name = strings.ToLower(name)
 	i, ok := slices.BinarySearchFunc(known[:], name, func(p Proxy, name string) int {

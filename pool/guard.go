@@ -25,8 +25,8 @@ import (
 // # What it can't do, and Transport can
 //
 // With requests at about the peer's idle timeout and 5 ms to the peer, http.Transport alone
-// loses 23 to 25 % of POSTs, over a Guard 1 in 2,000, with a retry.Transport on top none
-// (TestGuardIdleRace in internal/scenario). The gaps:
+// loses 20 to 25 % of POSTs, over a Guard 1 in 1,800 at most, with a retry.Transport on top
+// none (TestGuardIdleRace in internal/scenario). The gaps:
 //
 //   - http.Transport sends again what a connection took no byte of only if the connection was
 //     used before, and the request has no body or a GetBody. Others get the *GuardError.
@@ -35,6 +35,8 @@ import (
 //     though nothing was written. A retry.Transport over the http.Transport counts bytes (see
 //     Accepted), and closes both gaps for bodies that it can rewind. For a body that can't be
 //     had again nothing can be done: http.Transport has read from it by then.
+//   - http.Transport keeps two idle connections per host, unless MaxIdleConnsPerHost says more,
+//     and closes the others: Stats has them as ReasonIdleClosed.
 //   - Its errors have no phases. What was written may have been processed.
 //   - A request doesn't take what comes free first: a dial that was begun goes on, and waits.
 //   - It doesn't see Keep-Alive: timeout=N, a GOAWAY, a limit on streams, or a request's method,

@@ -13,7 +13,7 @@ const (
 	ReasonPeerClosed   CloseReason = "peer closed idle"     // FIN, RST or close_notify while idle
 	ReasonPeerAborted  CloseReason = "peer closed in use"   // FIN or RST while a request or its answer was under way
 	ReasonUnsolicited  CloseReason = "unsolicited data"     // bytes nobody asked for, while idle or behind an answer
-	ReasonSuspect      CloseReason = "suspect"              // another one, idle no longer, has got no answer
+	ReasonSuspect      CloseReason = "suspect"              // one that had been idle for no longer got no answer
 	ReasonIdleLimit    CloseReason = "idle limit"           // idle for as long as the limit in force allows
 	ReasonMaxAge       CloseReason = "max age"              // Config.MaxConnAge
 	ReasonIdleCap      CloseReason = "idle cap"             // more idle connections than MaxIdlePerHost or MaxIdleConns
@@ -23,7 +23,7 @@ const (
 	ReasonTimeout      CloseReason = "timeout"              // a header or stall timeout
 	ReasonError        CloseReason = "error"                // a round trip failed in another way
 	ReasonUpgraded     CloseReason = "upgraded"             // handed to the caller by 101 and ended there
-	ReasonIdleClosed   CloseReason = "closed while idle"    // CloseIdleConnections, Drain or Shutdown
+	ReasonIdleClosed   CloseReason = "closed while idle"    // CloseIdleConnections, Drain, Shutdown; a Guard's owner
 	ReasonClosed       CloseReason = "transport closed"     // Close
 	ReasonUploadUnsent CloseReason = "upload not completed" // the answer ended before the request's body did
 	ReasonGoAway       CloseReason = "goaway"               // HTTP/2: the peer takes no new request on it

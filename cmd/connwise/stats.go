@@ -29,7 +29,8 @@ its pool holds now, what it has done since the host was first used, and why it c
 connections.
 
   set by     where the idle limit comes from: configured, announced (by the server's
-             Keep-Alive header), transport (Base.IdleConnTimeout) or none
+             Keep-Alive header), learnt (from the ages at which the server closed idle
+             connections), transport (Base.IdleConnTimeout) or none
   failed     calls to the pool that ended in an error; a retry over it may have made them good
   reused     requests sent on a connection that had carried one before
   stale      idle connections found dead by the look before reuse
@@ -41,11 +42,13 @@ connections.
 
 A third table has the HTTP/2 connections: requests that hold a stream, how many the server
 takes, whether it said GOAWAY (or "suspect": a PING is to show whether it is there), the last
-PING's round trip, and the PINGs sent.
+PING's round trip, and the PINGs sent. The lines below tell why connections were closed, how
+the server closed idle ones (fin, reset, close_notify, 408, surplus or goaway), and after how
+long it does, if that was learnt; the idle limit is that less a margin.
 
 In the process to look at:
 
-  http.Handle("/debug/connwise", pool.StatsHandler(transport))`,
+  http.Handle("/debug/connwise", pool.StatsHandler(p)) // a *pool.Transport or *pool.Guard`,
 		Example: `  connwise stats http://127.0.0.1:6060/debug/connwise
   connwise stats --json http://127.0.0.1:6060/debug/connwise | jq '.hosts[].idle'`,
 		Args: cobra.MinimumNArgs(1),

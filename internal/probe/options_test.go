@@ -55,7 +55,7 @@ func TestPlanOfDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `probing https://me:xxxxx@h/ by GET, over h1s and [h2]; at most 18 connections and 2212 requests in all, for about 5m11s at most
+	const want = `probing https://me:xxxxx@h/ by GET, over h1s and h2 (if offered); at most 18 connections and 2212 requests in all, for about 5m11s at most
   of each protocol: 6 connections with one request each, then idle; 2 without any request;
   one with up to 1100 requests, one at a time, at most 100 a second, until the server ends it
 `

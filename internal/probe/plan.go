@@ -15,8 +15,8 @@ const (
 type Plan struct {
 	URL    string // without a password
 	Method string
-	// Protos are those that will be measured. Those in brackets depend on what the
-	// server offers.
+	// Protos are those that will be measured, "(if offered)" behind one that the server may not
+	// speak.
 	Protos      []string
 	Idle        int           // connections of each protocol with one request
 	Unused      int           // connections of each protocol without any
@@ -41,7 +41,7 @@ func (p *Probe) Plan() Plan {
 	if n == 0 {
 		pl.Protos, n = []string{H1}, 1
 		if p.url.Scheme == "https" {
-			pl.Protos, n = []string{H1S, "[" + H2 + "]"}, 2
+			pl.Protos, n = []string{H1S, H2 + " (if offered)"}, 2
 		}
 	}
 	pl.Connections = n * (pl.Idle + pl.Unused + pl.Verify + 1)
