@@ -283,21 +283,28 @@ func TestCloseWriteLeavesReading(t *testing.T) {
 	wantRead(t, p.client, "answer")
 }
 
-// fill writes to c, past TLS, until the kernel takes no more: it has taken nothing twice in a
-// row, as the first time what it has may be on its way to the peer.
+// fill writes to c, past TLS, until the kernel takes no more. Every 200 ms or so a probe of the
+// peer's window makes a little room again, so what is to meet no room comes at once.
 func fill(t *testing.T, c *net.TCPConn) {
 	t.Helper()
 	c.SetWriteBuffer(4096)
 	b := make([]byte, 64<<10)
-	for nothing := 0; nothing < 2; {
+	for {
 		c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
-		if n, _ := c.Write(b); n > 0 {
-			nothing = 0
-		} else {
-			nothing++
+		if _, err := c.Write(b); err != nil {
+			break
 		}
 	}
 	c.SetWriteDeadline(time.Time{})
+	rc, err := c.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc.Control(func(fd uintptr) {
+		for err == nil || err == unix.EINTR {
+			_, err = unix.Write(int(fd), b) // doesn't wait
+		}
+	})
 }
 
 // TLS within TLS is how a server is reached behind an https proxy.
