@@ -242,7 +242,7 @@ func TestGuardLearnsFromCloses(t *testing.T) {
 		}
 		closeIdle(20 * time.Second)
 		h := limit()
-		if h.IdleLimit != 18*time.Second || h.IdleLimitSource != "learnt" || h.LearntIdle != 20*time.Second || h.UnusedLimit != 0 {
+		if h.IdleLimit != 18*time.Second || h.IdleLimitSource != "learnt" || h.LearntIdle != 20*time.Second || h.UnusedLimit != 18*time.Second || h.LearntUnused != 0 {
 			t.Errorf("after three: limit %v, %s; learnt %v; unused %v", h.IdleLimit, h.IdleLimitSource, h.LearntIdle, h.UnusedLimit)
 		}
 		if h.IdleCloses["fin"] != 3 || h.ClosedBy[ReasonPeerClosed] != 3 {

@@ -17,14 +17,11 @@ type guardLimits struct {
 // refreshLocked takes over what has become known, and forgets what has grown old.
 func (h *guardHost) refreshLocked(now time.Time) *guardLimits {
 	t := timeouts{configured: h.cfg.ProxyIdleTimeout, margin: h.cfg.IdleMargin, path: h.path}
-	l := &guardLimits{}
+	used, unused := t.with(&h.used, &h.unused, now)
+	l := &guardLimits{learnt: used.learnt, doubt: h.used.doubt}
 	l.learntUnused, _, _ = h.unused.value(now)
-	t.learnt = l.learntUnused
-	l.unused, l.fromUnused = t.limit()
-	l.learnt, t.jitter, _ = h.used.value(now)
-	t.learnt = l.learnt
-	l.used, l.from = t.limit()
-	l.doubt = h.used.doubt
+	l.used, l.from = used.limit()
+	l.unused, l.fromUnused = unused.limit()
 	h.limits.Store(l)
 	return l
 }

@@ -46,17 +46,11 @@ func (h *host) refreshLocked(now time.Time) {
 		margin:     h.cfg.IdleMargin,
 		path:       h.known.path,
 	}}
-	t.known.learnt, t.known.jitter, _ = h.known.used.value(now)
 	t.doubt = h.known.used.doubt
+	t.learntUnused, _, _ = h.known.unused.value(now)
+	var unused timeouts
+	t.known, unused = t.known.with(&h.known.used, &h.known.unused, now)
 	t.used.limit, t.used.from = t.known.limit()
-	// Nobody knows that a peer is more patient with connections that were never used.
-	unused := t.known
-	if learnt, jitter, ok := h.known.unused.value(now); ok {
-		t.learntUnused = learnt
-		if unused.learnt == 0 || learnt < unused.learnt {
-			unused.learnt, unused.jitter = learnt, jitter
-		}
-	}
 	t.unused.limit, t.unused.from = unused.limit()
 	h.times.Store(t)
 }

@@ -65,6 +65,17 @@ func (t *timeouts) limit() (limit time.Duration, from limitSource) {
 	return limit, from
 }
 
+// with is t with what was learnt, for connections that were used and for those that never were.
+// Nobody knows that a peer is more patient with the latter: the less of both goes for them.
+func (t timeouts) with(used, unused *learner, now time.Time) (forUsed, forUnused timeouts) {
+	t.learnt, t.jitter, _ = used.value(now)
+	forUsed, forUnused = t, t
+	if learnt, jitter, ok := unused.value(now); ok && (t.learnt == 0 || learnt < t.learnt) {
+		forUnused.learnt, forUnused.jitter = learnt, jitter
+	}
+	return forUsed, forUnused
+}
+
 // marginOf is the margin for the timeout d. The one that was configured leaves something of
 // the configured timeout, as New has checked, and is cut for smaller ones.
 func (t *timeouts) marginOf(d, jitter time.Duration) time.Duration {

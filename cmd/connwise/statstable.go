@@ -47,7 +47,7 @@ func writeStats(w io.Writer, s pool.Stats) error {
 	if err := writeConns(w, s.Hosts); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, closedLines(s.Hosts)+idleCloseLines(s.Hosts))
+	_, err := io.WriteString(w, closedLines(s.Hosts)+idleCloseLines(s.Hosts)+confirmLines(s.Hosts))
 	return err
 }
 
@@ -167,6 +167,17 @@ func idleCloseLines(hosts []pool.HostStats) string {
 		}
 		_, _ = fmt.Fprintf(&b, "%s was closed while idle: %s%s%s\n", hostLabel(h), counts(h.IdleCloses),
 			learnt("idle timeout", h.LearntIdle), learnt("timeout of unused ones", h.LearntUnused))
+	}
+	return b.String()
+}
+
+// confirmLines has a line for each host whose connections were asked for a sign of life.
+func confirmLines(hosts []pool.HostStats) string {
+	var b strings.Builder
+	for _, h := range hosts {
+		if h.Confirmed > 0 {
+			_, _ = fmt.Fprintf(&b, "%s was asked for a sign of life: %d times, %d without one\n", hostLabel(h), h.Confirmed, h.ConfirmFailed)
+		}
 	}
 	return b.String()
 }
