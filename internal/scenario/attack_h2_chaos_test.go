@@ -83,6 +83,7 @@ func walkOut(c *peer.H2Conn, q *peer.H2Request, rnd *rand.Rand) {
 // POSTs at a moody peer: none is executed twice, what succeeds was executed, and what is said
 // to be unprocessed was not. Nothing is left of all that, and nobody waits for ever.
 func TestAttackChaos(t *testing.T) {
+	long(t)
 	eachH2(t, func(t *testing.T, r *rig) {
 		for _, f := range []front{bare, retrying} {
 			p := r.h2peer(peer.H2Options{Handler: moody})

@@ -67,11 +67,11 @@ func mess(w http.ResponseWriter, q *http.Request) {
 // Whatever moment a request is cancelled in, nothing is left of it: neither a stream nor a
 // goroutine, and not the next request's luck.
 func TestAttackCancelsAtRandomMoments(t *testing.T) {
+	long(t)
 	eachH2(t, func(t *testing.T, r *rig) {
 		url := r.serveNetHTTP(mess)
 		tr := r.h2pool(pool.Config{MaxConnsPerHost: 2})
-		const workers = 8
-		rounds := int64(fewer(2000))
+		const workers, rounds = 8, 2000
 		var begun atomic.Int64
 		together(workers, func(w int) {
 			rnd := rand.New(rand.NewPCG(uint64(w), 1))

@@ -175,8 +175,8 @@ func (c *hostileH2) head(id uint32, status string, end bool) {
 
 // The same over HTTP/2: none is executed twice, be it by the pool, or by net/http over a Guard.
 func TestAttackNoPostTwiceOverHTTP2(t *testing.T) {
-	const workers = 8
-	rounds := fewer(120)
+	long(t)
+	const rounds, workers = 120, 8
 	policy := quick(retry.Policy{MaxRetries: 3, ResendHeadOnly: true})
 	clients := []struct {
 		name string

@@ -121,6 +121,7 @@ func wantAtOnce(t *testing.T, tr *pool.Transport, url string) {
 // moment, and which others close, drain and ask to be confirmed: then a plain one goes through
 // at once.
 func TestAttackNothingIsStuckBehindAStorm(t *testing.T) {
+	long(t)
 	const workers, rounds = 40, 2000
 	for limit := 1; limit <= 2; limit++ {
 		for _, after := range []time.Duration{0, 1, time.Millisecond} {

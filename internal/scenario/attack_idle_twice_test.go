@@ -56,8 +56,8 @@ func besiegedClients() []besieged {
 // Whatever a peer does, and in whichever moment: no POST's request line reaches it twice, unless
 // that was allowed; and its body never does.
 func TestAttackNoPostTwice(t *testing.T) {
-	const workers = 8
-	rounds := fewer(240)
+	long(t)
+	const rounds, workers = 240, 8
 	for _, cl := range besiegedClients() {
 		t.Run(cl.name, func(t *testing.T) {
 			eachMode(t, func(t *testing.T, r *rig) {

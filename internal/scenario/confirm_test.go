@@ -171,6 +171,7 @@ func TestWithoutABodyTheConnectionIsANewOne(t *testing.T) {
 // Over HTTP/2 the peer is asked before anything of the request is sent. So a close in the last
 // moment is nobody's trouble, whatever the body.
 func TestAnH2CloseInTheLastMomentIsNobodysTrouble(t *testing.T) {
+	long(t)
 	eachH2(t, func(t *testing.T, r *rig) {
 		for _, style := range []peer.Style{peer.FIN, peer.BareFIN, peer.RST, "silence"} {
 			for _, kind := range bodyKinds {

@@ -96,6 +96,7 @@ func (w *slowWire) pass(from, to net.Conn) {
 // connections, with 5 ms for each way: what net/http loses by itself, what over a Guard, and
 // what with retry on top of that. The Guard knows the timeout.
 func TestGuardIdleRace(t *testing.T) {
+	long(t)
 	const timeout, oneWay, rounds = 800 * time.Millisecond, 5 * time.Millisecond, 5
 	eachMode(t, func(t *testing.T, r *rig) {
 		lanes := 30

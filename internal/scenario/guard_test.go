@@ -153,6 +153,7 @@ const guardTimeout = 100 * time.Millisecond // of the proxy, in the following
 
 // A pause in an upload is no rest, however long; neither is one behind 100 Continue.
 func TestGuardLetsUploadsPause(t *testing.T) {
+	long(t)
 	for _, expect := range []string{"", "100-continue"} {
 		t.Run("Expect "+expect, func(t *testing.T) {
 			eachMode(t, func(t *testing.T, r *rig) { pausingUploads(t, r, expect) })

@@ -75,6 +75,7 @@ func wantDisowned(t *testing.T, name string, p *h2Peer, c *call, kind bodyKind, 
 // and those behind them dropped. None is lost, and none runs twice. A request may meet such
 // an end several times in a row; then the pool, which has a bound, leaves it to retry.
 func TestConnectionsThatRetireByCountLoseNothing(t *testing.T) {
+	long(t)
 	const workers, rounds, each = 16, 312, 100
 	for _, grace := range []time.Duration{20 * time.Millisecond, 0} {
 		t.Run(grace.String(), func(t *testing.T) {

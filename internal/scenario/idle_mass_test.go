@@ -25,6 +25,7 @@ func crowded(t *testing.T, tr *pool.Transport, s *site, url string, n int) {
 // A proxy is restarted and closes what is idle, all at one moment. Nobody who sends then,
 // even what can't be sent twice, notices.
 func TestAMassCloseCostsNoRequest(t *testing.T) {
+	long(t)
 	eachFarewell(t, func(t *testing.T, r *rig, sp speech, f farewell) {
 		n := map[string]int{"FIN": 500}[f.name]
 		switch {

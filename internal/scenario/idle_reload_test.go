@@ -13,7 +13,10 @@ import (
 // A server ends each connection with its twentieth answer without a word, and is reloaded
 // five times a second: what is idle is closed then, what is busy behind its answer. Few
 // requests meet a close on the wire, their errors say so, and nothing runs twice.
-func TestAReloadUnderLoadLosesNoRequest(t *testing.T) { judged(t, 10*time.Millisecond, reloaded) }
+func TestAReloadUnderLoadLosesNoRequest(t *testing.T) {
+	long(t)
+	judged(t, 10*time.Millisecond, reloaded)
+}
 
 func reloaded(j *judge) {
 	const workers, each, every, span = 10, 20, 200 * time.Millisecond, 1200 * time.Millisecond

@@ -106,6 +106,7 @@ func (r *rig) by(w way, s *site, cfg pool.Config) (*pool.Transport, string) {
 // However a client comes to its server: what was closed while idle is found before a byte
 // is written, whatever the method and the body.
 func TestNoWayHidesThatAnIdleConnectionWasClosed(t *testing.T) {
+	long(t)
 	eachWay(t, func(t *testing.T, r *rig, sp speech, w way) {
 		for _, f := range farewells {
 			if f.in(sp) {

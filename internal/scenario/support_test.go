@@ -192,10 +192,10 @@ func openFDs() int {
 	return len(d)
 }
 
-// fewer is how many rounds a long test makes of n: a quarter with -short.
-func fewer(n int) int {
+// long leaves a test out that takes several seconds, with -short.
+func long(t *testing.T) {
+	t.Helper()
 	if testing.Short() {
-		return (n + 3) / 4
+		t.Skip("takes long")
 	}
-	return n
 }
