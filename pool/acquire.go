@@ -15,7 +15,7 @@ type grant struct {
 	c       *conn
 	reused  bool
 	wasIdle bool
-	at      time.Time // when it was taken from the idle stack
+	at      time.Time // when it was taken, if it was used before
 	idle    time.Duration
 }
 

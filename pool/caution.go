@@ -68,7 +68,11 @@ func (ca *caution) of(h *host) *caution {
 	if ca.after = h.cfg.ConfirmAfter; ca.after == 0 {
 		return nil
 	}
-	ca.expect = ca.asks && !h.isDeaf()
+	deaf, hasty := h.manners()
+	ca.expect = ca.asks && !deaf
+	if hasty {
+		ca.after = 1
+	}
 	return ca
 }
 
@@ -107,11 +111,25 @@ func (h *host) tooOldLocked(ws wish, now time.Time) *conn {
 	return nil
 }
 
-// isDeaf tells whether the host is known not to answer Expect: 100-continue.
-func (h *host) isDeaf() bool {
+// manners tells whether the host is known not to answer Expect: 100-continue, and whether it
+// was seen closing connections that ConfirmAfter takes for safe.
+func (h *host) manners() (deaf, hasty bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return time.Now().Before(h.deafUntil)
+	now := time.Now()
+	return now.Before(h.deafUntil), now.Before(h.hastyUntil)
+}
+
+// hastySpan is for how long a host is asked on every connection when it has closed one that
+// had been idle for no longer than ConfirmAfter: it restarts, most likely, and the next close may
+// cross a request on any other.
+const hastySpan = 5 * time.Second
+
+// noteHasteLocked notes that the peer has closed a connection that had been idle for so long.
+func (h *host) noteHasteLocked(idle time.Duration, now time.Time) {
+	if idle <= h.cfg.ConfirmAfter {
+		h.hastyUntil = now.Add(hastySpan)
+	}
 }
 
 // noteDeaf notes that it didn't, so many times more, or that it did, if that is zero.

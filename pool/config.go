@@ -50,8 +50,9 @@ type Config struct {
 
 	// ConfirmAfter is how long a connection may be idle before a request that may not run
 	// twice (any method but GET, HEAD, OPTIONS and TRACE; no upgrade) asks the peer for a sign
-	// of life. That costs a round trip, on such connections only. Zero: off. A nanosecond: always,
-	// as is needed where the proxy reloads under load and closes connections of any age.
+	// of life. That costs a round trip, on such connections only. Zero: off. A nanosecond: always.
+	// A peer that has closed a connection which had been idle for no longer than that, as a proxy
+	// does that restarts under load, is asked on every connection for the next 5 s.
 	//
 	// Over HTTP/2 the peer has to answer a PING before the request leaves, in four round trips
 	// (at least 250 ms); requests at the same time share one. Otherwise another connection is

@@ -128,7 +128,7 @@ func TestSilentDeathIsNotDeafness(t *testing.T) {
 			s.Errorf("error %+v", e)
 		}
 		s.confirmed(1, 1)
-		if s.tr.allHosts()[0].isDeaf() {
+		if s.tr.allHosts()[0].deafUntil.After(time.Now()) {
 			s.Error("taken for deaf")
 		}
 	})

@@ -81,10 +81,10 @@ func (c *call) lost(err error) *Error {
 		reason = ReasonUploadUnsent
 	}
 	c.h.retire(c.g.c, reason)
+	if !f.Answered && f.Sent > 0 && reason == ReasonPeerAborted {
+		c.h.noteCrossed(c.g)
+	}
 	if c.g.wasIdle && !f.Answered && f.Sent > 0 {
-		if reason == ReasonPeerAborted {
-			c.h.noteCrossed(c.g)
-		}
 		c.h.suspect(c.g.idle, e.Timeout())
 	}
 	return e

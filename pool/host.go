@@ -56,8 +56,9 @@ type host struct {
 	closesBehind int
 
 	// See caution.go.
-	deafUntil time.Time // it answers no Expect: 100-continue
-	unheard   int       // how often in a row it didn't
+	deafUntil  time.Time // it answers no Expect: 100-continue
+	unheard    int       // how often in a row it didn't
+	hastyUntil time.Time // it closes connections of any age
 }
 
 // openLocked counts the connections that are not being dialled any more.

@@ -64,7 +64,7 @@ func (h *host) dropClosed(c *conn, err error) {
 	if err != nil {
 		reason = reasonOfLook(err)
 	}
-	how := c.idleCloseOf(err)
+	how := idleCloseOf(err)
 	h.mu.Lock()
 	h.noteIdleCloseLocked(c, how, now)
 	h.leaveLocked(c, reason)

@@ -1,8 +1,6 @@
 package pool
 
 import (
-	"errors"
-	"io"
 	"time"
 
 	"example.com/connwise/dialer"
@@ -95,6 +93,7 @@ func (h *host) noteIdleCloseLocked(c *conn, how idleClose, now time.Time) {
 		l = &h.known.unused
 	}
 	l.closed(now.Sub(c.idleSince), now)
+	h.noteHasteLocked(now.Sub(c.idleSince), now)
 	h.refreshLocked(now)
 }
 
@@ -102,15 +101,18 @@ func (h *host) noteIdleCloseLocked(c *conn, how idleClose, now time.Time) {
 // have been under way when the request was sent.
 const crossed = 50 * time.Millisecond
 
-// noteCrossed notes that the connection of g, which had been idle, ended without an answer to
-// the request that was sent on it. If that was at once, the peer's close has crossed the
+// noteCrossed notes that the connection of g, which was reused, ended without an answer to the
+// request that was sent on it. If that was at once, the peer's close has crossed the
 // request. Whether it has processed that nobody knows; but it has closed an idle connection.
 func (h *host) noteCrossed(g grant) {
 	now := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	took := now.Sub(g.at)
-	if g.reused && took <= h.known.path.connect+h.known.path.exchange+crossed {
+	if took := now.Sub(g.at); !g.reused || took > h.known.path.connect+h.known.path.exchange+crossed {
+		return
+	}
+	h.noteHasteLocked(g.idle, now)
+	if g.idle >= leastIdle {
 		h.known.used.closed(g.idle, now)
 		h.refreshLocked(now)
 	}
@@ -125,17 +127,14 @@ const idleGoAway idleClose = "goaway"
 // probes, say, and has a timer of its own for that.
 var idleUnknown = idleClose(health.CauseUnknown.String())
 
-// idleCloseOf names what a look found, or the read loop of an HTTP/2 connection.
-func (c *conn) idleCloseOf(err error) idleClose {
-	if c.h2 != nil && errors.Is(err, io.EOF) {
-		return idleClose(health.CauseOfRead(c.nc, io.EOF).String())
-	}
+// idleCloseOf names what a look found. For what HTTP/2's read loop finds see sharedCloseOf.
+func idleCloseOf(err error) idleClose {
 	return idleClose(health.CauseOf(err).String())
 }
 
 // noteIdleClose is noteIdleCloseLocked for what a look found.
 func (h *host) noteIdleClose(c *conn, err error) {
-	how := c.idleCloseOf(err)
+	how := idleCloseOf(err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.noteIdleCloseLocked(c, how, time.Now())

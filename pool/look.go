@@ -22,7 +22,8 @@ func (h *host) admit(g grant, ca *caution) (grant, error) {
 			h.retire(g.c, reason)
 			return grant{}, nil
 		}
-		g.idle = age(time.Now(), g.c.idleSince)
+		g.at = time.Now()
+		g.idle = age(g.at, g.c.idleSince)
 	}
 	if g.wasIdle && g.idle >= restAfter {
 		g.c.watch.Use()

@@ -120,7 +120,7 @@ func (c *conn) ConnClosed(err error) {
 // sharedCloseOf is idleCloseOf for a connection whose read loop has ended with err, which may be
 // before open has set c.h2.
 func (c *conn) sharedCloseOf(err error) idleClose {
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // in want of a frame
 		return idleClose(health.CauseOfRead(c.nc, io.EOF).String())
 	}
 	return idleClose(health.CauseOf(err).String())

@@ -71,6 +71,7 @@ func (h *host) unsettleLocked(c *conn) bool {
 // settled gives c to the next request, unless something has come behind the last answer.
 func (h *host) settled(c *conn) {
 	if reason, err := c.look(); err != nil {
+		h.noteIdleClose(c, err)
 		h.dropStale(c, reason)
 		return
 	}

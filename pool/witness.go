@@ -47,7 +47,7 @@ func (h *host) hear(c *conn) {
 	case err == nil:
 		h.noteSurvivalLocked(now.Sub(c.idleSince), now)
 	case c.h2 == nil:
-		h.noteIdleCloseLocked(c, c.idleCloseOf(err), now)
+		h.noteIdleCloseLocked(c, idleCloseOf(err), now)
 	}
 }
 

@@ -27,8 +27,8 @@ var farewells = []farewell{
 	{name: "close_notify alone", cause: "close_notify", tls: true, h1: (*peerConn).notify, h2: (*peer.H2Conn).CloseNotify},
 	{name: "408 and FIN", cause: "408", h1: func(c *peerConn) { c.say(text408, "close"); c.Conn.Close() }},
 	{name: "408 alone", cause: "408", h1: func(c *peerConn) { c.say(text408, "keep-alive") }},
-	{name: "GOAWAY and FIN", h2: func(c *peer.H2Conn) { _ = c.GoAway(1<<31-1, http2.ErrCodeNo); c.Close(peer.FIN) }},
-	{name: "GOAWAY alone", h2: func(c *peer.H2Conn) { _ = c.GoAway(1<<31-1, http2.ErrCodeNo) }},
+	{name: "GOAWAY and FIN", cause: "goaway", h2: func(c *peer.H2Conn) { _ = c.GoAway(1<<31-1, http2.ErrCodeNo); c.Close(peer.FIN) }},
+	{name: "GOAWAY alone", cause: "goaway", h2: func(c *peer.H2Conn) { _ = c.GoAway(1<<31-1, http2.ErrCodeNo) }},
 }
 
 const text408 = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: %s\r\n\r\n"

@@ -131,8 +131,9 @@ func closedOnTheWay(t *testing.T, r *rig, sp speech, w way, f farewell) {
 	if s.conns() != rounds || total.Failed > 0 {
 		t.Errorf("%d connections for %d rounds, %d requests failed", s.conns(), rounds, total.Failed)
 	}
-	if w.name == "direct" && !sp.h2 {
-		if cause := f.causeOver(sp); total.IdleCloses[cause] == 0 || len(total.IdleCloses) > 1 {
+	// What the server's HTTP/2 end has not read when it closes makes a RST of its FIN.
+	if cause := f.causeOver(sp); w.name == "direct" && !(sp.h2 && cause == "fin") {
+		if total.IdleCloses[cause] == 0 || len(total.IdleCloses) > 1 {
 			t.Errorf("closed: %v, want them by %s", total.IdleCloses, cause)
 		}
 	}
