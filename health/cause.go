@@ -95,16 +95,24 @@ const surplusHead = len("HTTP/1.1 408 ")
 
 // surplus names the surplus that begins with b.
 func surplus(b []byte) error {
+	if IsRequestTimeout(b) {
+		return errRequestTimeout
+	}
+	return ErrSurplus
+}
+
+// IsRequestTimeout tells whether b begins with the status line of an HTTP/1 answer whose status
+// is 408: with all of "HTTP/1.1 408", and what is behind that, if there is more, doesn't go on
+// with the number.
+func IsRequestTimeout(b []byte) bool {
 	const version, status = "HTTP/1.", " 408"
 	if len(b) < len(version)+1+len(status) || string(b[:len(version)]) != version {
-		return ErrSurplus
+		return false
 	}
 	minor, rest := b[len(version)], b[len(version)+1:]
 	if minor < '0' || minor > '9' || string(rest[:len(status)]) != status {
-		return ErrSurplus
+		return false
 	}
-	if rest = rest[len(status):]; len(rest) > 0 && rest[0] != ' ' && rest[0] != '\r' && rest[0] != '\n' {
-		return ErrSurplus
-	}
-	return errRequestTimeout
+	rest = rest[len(status):]
+	return len(rest) == 0 || rest[0] == ' ' || rest[0] == '\r' || rest[0] == '\n'
 }

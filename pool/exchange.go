@@ -187,7 +187,7 @@ func (h *host) noteAnnounced(c *conn, field string) {
 	}
 	c.announced = d
 	h.mu.Lock()
-	h.known.shown = d
+	h.shown = d
 	h.mu.Unlock()
 }
 

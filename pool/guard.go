@@ -157,7 +157,7 @@ func (g *Guard) visit(network, addr string) *guardHost {
 			g.forgetLocked(time.Now())
 		}
 		h = &guardHost{addr: addr, cfg: g.cfg.forHost(addr)}
-		h.limits.Store(&guardLimits{})
+		h.limits.Store(&idleLimits{})
 		g.hosts[addr] = h
 	}
 	h.mu.Lock()

@@ -189,7 +189,7 @@ func (c *guardConn) heardOf(p []byte, err error) *GuardError {
 	case len(p) == 0:
 	case s.kind == kindTLS && isAlert(p):
 		c.endLocked(health.CauseCloseNotify, now)
-	case s.kind == kindUnknown && !s.started && is408(p):
+	case s.kind == kindUnknown && !s.started && health.IsRequestTimeout(p):
 		c.endLocked(health.CauseRequestTimeout, now)
 	default:
 		asked := s.last

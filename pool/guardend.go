@@ -80,8 +80,3 @@ func (c *guardConn) reasonLocked() CloseReason {
 	}
 	return ReasonClosedInUse
 }
-
-// is408 recognizes how some servers close a connection on which nothing was asked.
-func is408(p []byte) bool {
-	return len(p) >= 12 && string(p[:7]) == "HTTP/1." && string(p[8:12]) == " 408"
-}

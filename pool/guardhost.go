@@ -12,22 +12,21 @@ import (
 type guardHost struct {
 	addr   string
 	cfg    GuardHost
-	limits atomic.Pointer[guardLimits] // what follows from what is known; readable without mu
+	limits atomic.Pointer[idleLimits] // what follows from known; readable without mu
 
 	sent, reused atomic.Uint64 // Totals' counters that each request touches
 
 	// mu guards what follows. Under it nothing waits, and no lock is taken.
-	mu           sync.Mutex
-	conns        map[*guardConn]struct{}
-	slots        int // taken: connections and dials
-	dialing      int
-	visits       int // dials that have found the host and are not in its books yet
-	queue        queue
-	used, unused learner // as in knowledge
-	path         path
-	proto        protocol
-	tot          Totals
-	usedAt       time.Time // the last dial or close
+	mu      sync.Mutex
+	conns   map[*guardConn]struct{}
+	slots   int // taken: connections and dials
+	dialing int
+	visits  int // dials that have found the host and are not in its books yet
+	queue   queue
+	known   knowledge
+	proto   protocol
+	tot     Totals
+	usedAt  time.Time // the last dial or close
 }
 
 func (h *guardHost) dialFailed() {
@@ -50,7 +49,7 @@ func (h *guardHost) opened(nc net.Conn, connect time.Duration) *guardConn {
 		h.conns = make(map[*guardConn]struct{})
 	}
 	h.conns[c] = struct{}{}
-	shorten(&h.path.connect, connect)
+	shorten(&h.known.path.connect, connect)
 	h.refreshLocked(c.opened)
 	return c
 }
@@ -60,11 +59,7 @@ func (h *guardHost) closed(c *guardConn, reason CloseReason) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.conns, c)
-	h.tot.Closed++
-	if h.tot.ClosedBy == nil {
-		h.tot.ClosedBy = make(map[CloseReason]uint64)
-	}
-	h.tot.ClosedBy[reason]++
+	h.tot.countClosed(reason)
 	h.usedAt = time.Now()
 	h.freeLocked()
 }
@@ -108,13 +103,13 @@ func (h *guardHost) stats() HostStats {
 		Open:              len(conns),
 		Dialing:           h.dialing,
 		Waiting:           h.queue.len(),
-		IdleLimit:         l.used,
-		IdleLimitSource:   l.from.String(),
-		UnusedLimit:       l.unused,
-		UnusedLimitSource: l.fromUnused.String(),
-		LearntIdle:        l.learnt,
+		IdleLimit:         l.used.limit,
+		IdleLimitSource:   l.used.from.String(),
+		UnusedLimit:       l.unused.limit,
+		UnusedLimitSource: l.unused.from.String(),
+		LearntIdle:        l.known.learnt,
 		LearntUnused:      l.learntUnused,
-		RTT:               h.path.connect,
+		RTT:               h.known.path.connect,
 		Totals:            h.totalsLocked(),
 	}
 	h.mu.Unlock()

@@ -6,22 +6,9 @@ import (
 	"example.com/connwise/health"
 )
 
-// guardLimits are the idle limits in force, zero for none.
-type guardLimits struct {
-	used, unused         time.Duration
-	from, fromUnused     limitSource
-	learnt, learntUnused time.Duration
-	doubt                time.Duration // see learner
-}
-
 // refreshLocked takes over what has become known, and forgets what has grown old.
-func (h *guardHost) refreshLocked(now time.Time) *guardLimits {
-	t := timeouts{configured: h.cfg.ProxyIdleTimeout, margin: h.cfg.IdleMargin, path: h.path}
-	used, unused := t.with(&h.used, &h.unused, now)
-	l := &guardLimits{learnt: used.learnt, doubt: h.used.doubt}
-	l.learntUnused, _, _ = h.unused.value(now)
-	l.used, l.from = used.limit()
-	l.unused, l.fromUnused = unused.limit()
+func (h *guardHost) refreshLocked(now time.Time) *idleLimits {
+	l := h.known.limits(timeouts{configured: h.cfg.ProxyIdleTimeout, margin: h.cfg.IdleMargin}, now)
 	h.limits.Store(l)
 	return l
 }
@@ -34,23 +21,16 @@ func (h *guardHost) limitFor(s *sense, idle time.Duration, now time.Time) time.D
 		return 0
 	}
 	l := h.limits.Load()
-	limit, seen := l.of(s.started), now.Sub(s.last)
+	limit, seen := l.of(s.started).limit, now.Sub(s.last)
 	if doubted := s.started && l.doubt > 0 && seen > l.doubt; doubted || limit > 0 && idle >= limit {
 		h.mu.Lock()
 		if s.started {
-			h.used.survived(seen, now)
+			h.known.used.survived(seen, now)
 		}
-		limit = h.refreshLocked(now).of(s.started) // what was learnt may have grown old, too
+		limit = h.refreshLocked(now).of(s.started).limit // what was learnt may have grown old, too
 		h.mu.Unlock()
 	}
 	return limit
-}
-
-func (l *guardLimits) of(used bool) time.Duration {
-	if used {
-		return l.used
-	}
-	return l.unused
 }
 
 // noteIdleClose notes that a connection has ended that had been idle for so long, by the
@@ -58,18 +38,11 @@ func (l *guardLimits) of(used bool) time.Duration {
 func (h *guardHost) noteIdleClose(how health.Cause, used bool, idle time.Duration, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.tot.IdleCloses == nil {
-		h.tot.IdleCloses = make(map[string]uint64)
-	}
-	h.tot.IdleCloses[how.String()]++
+	h.tot.countIdleClose(idleClose(how.String()))
 	if how == health.CauseUnknown {
 		return // it was this host's kernel, say, which has a timer of its own
 	}
-	l := &h.used
-	if !used {
-		l = &h.unused
-	}
-	l.closed(idle, now)
+	h.known.closed(used, idle, now)
 	h.refreshLocked(now)
 }
 
@@ -81,7 +54,7 @@ func (h *guardHost) noteExchange(took time.Duration, proto protocol) {
 	if proto != 0 {
 		h.proto = proto
 	}
-	if shorten(&h.path.exchange, took) {
+	if shorten(&h.known.path.exchange, took) {
 		h.refreshLocked(time.Now())
 	}
 }

@@ -118,7 +118,7 @@ func TestGuardWatchesWhatNobodyReads(t *testing.T) {
 	client.Close()
 	c.h.mu.Lock()
 	defer c.h.mu.Unlock()
-	if ev := c.h.used.events; len(ev) != 1 || ev[0].least < idle || ev[0].least >= late {
+	if ev := c.h.known.used.events; len(ev) != 1 || ev[0].least < idle || ev[0].least >= late {
 		t.Errorf("learnt from %+v", ev)
 	}
 }

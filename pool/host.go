@@ -20,7 +20,7 @@ type host struct {
 
 	sent, reused atomic.Uint64 // Totals' counters that each request touches
 
-	times atomic.Pointer[hostTimeouts] // what known says about idle timeouts
+	limits atomic.Pointer[idleLimits] // what follows from known
 
 	// speaks says which protocols may be spoken with it. Never changes.
 	speaks protocols
@@ -41,7 +41,9 @@ type host struct {
 	reaping map[time.Duration]bool // the graces after which cutOrphans is to come
 
 	known    knowledge
-	restless []*conn // those that became idle a moment ago, at least: restIdle is to come. See rest.go.
+	shown    time.Duration // the last announced idle timeout, for Stats
+	witness  *conn         // open and not used any more, nil if there is none: see witness.go
+	restless []*conn       // those that became idle a moment ago, at least: restIdle is to come. See rest.go.
 
 	// Of HTTP/2.
 	proto         protocol  // what the last dial found
@@ -68,7 +70,7 @@ func (h *host) openLocked() int { return len(h.conns) - h.dialing }
 // and the witness.
 func (h *host) idleLocked() int {
 	n := len(h.idle) + len(h.settling)
-	if h.known.witness != nil {
+	if h.witness != nil {
 		n++
 	}
 	return n
@@ -189,11 +191,7 @@ func (h *host) forgetConnLocked(c *conn, reason CloseReason) {
 	}
 	c.state = connGone
 	delete(h.conns, c)
-	h.tot.Closed++
-	if h.tot.ClosedBy == nil {
-		h.tot.ClosedBy = make(map[CloseReason]uint64)
-	}
-	h.tot.ClosedBy[reason]++
+	h.tot.countClosed(reason)
 	h.noteBehindLocked(c, reason)
 	h.noteFruitLocked(c, reason, time.Now())
 	h.t.noteQuietLocked(h)

@@ -109,8 +109,8 @@ func (h *host) dropIdleIf(drop func(*conn) (CloseReason, bool)) (next time.Time)
 		return yes
 	}
 	h.mu.Lock()
-	if w := h.known.witness; w != nil && take(w) {
-		h.known.witness = nil
+	if w := h.witness; w != nil && take(w) {
+		h.witness = nil
 	}
 	h.idle = slices.DeleteFunc(h.idle, take)
 	h.settling = slices.DeleteFunc(h.settling, take)

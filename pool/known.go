@@ -7,26 +7,31 @@ import (
 	"example.com/connwise/health"
 )
 
-// A knowledge is what a host's connections have shown about how long its peer lets them idle.
-// All of it is guarded by host.mu; what follows from it, host.times, can be read without.
+// A knowledge is what the connections to a host have shown about how long its peer lets them
+// idle, a Transport's as well as a Guard's. Its owner guards it. What follows from it, an
+// idleLimits, never changes.
 type knowledge struct {
 	used   learner // of connections that had carried a request
 	unused learner // of those that hadn't: a peer has another timer for them
 	path   path
-	shown  time.Duration // the last announced idle timeout, for Stats
-
-	// witness is a connection that isn't used any more, and is left open to see when the
-	// peer closes it; nil if there is none. See witness.go.
-	witness *conn
 }
 
-// hostTimeouts is what is known of a host's idle timeouts now, and what follows from that.
-type hostTimeouts struct {
+// closed notes that the peer has closed a connection that had been idle for so long.
+func (k *knowledge) closed(used bool, idle time.Duration, now time.Time) {
+	if used {
+		k.used.closed(idle, now)
+	} else {
+		k.unused.closed(idle, now)
+	}
+}
+
+// idleLimits is what is known of a host's idle timeouts now, and what follows from that.
+type idleLimits struct {
 	used, unused inForce // unused: of connections that never carried a request
 
 	known timeouts      // what they follow from, for a used connection
 	doubt time.Duration // see learner
-	// learntUnused is what unused follows from in place of known.learnt.
+	// learntUnused is what was learnt of unused ones.
 	learntUnused time.Duration
 }
 
@@ -36,37 +41,47 @@ type inForce struct {
 	from  limitSource
 }
 
+// limits works out what follows, and forgets what has grown old. t has what was configured.
+// Nobody knows that a peer is more patient with connections that were never used: the less of
+// what was learnt goes for them.
+func (k *knowledge) limits(t timeouts, now time.Time) *idleLimits {
+	t.path = k.path
+	t.learnt, t.jitter, _ = k.used.value(now)
+	unused := t
+	learnt, jitter, ok := k.unused.value(now)
+	if ok && (t.learnt == 0 || learnt < t.learnt) {
+		unused.learnt, unused.jitter = learnt, jitter
+	}
+	return &idleLimits{used: t.limit(), unused: unused.limit(), known: t, doubt: k.used.doubt, learntUnused: learnt}
+}
+
+// of is the limit for a connection on which nothing was announced.
+func (l *idleLimits) of(used bool) inForce {
+	if used {
+		return l.used
+	}
+	return l.unused
+}
+
 // refreshLocked takes over what has become known.
 func (h *host) refreshLocked(now time.Time) {
-	t := &hostTimeouts{known: timeouts{
+	h.limits.Store(h.known.limits(timeouts{
 		configured: h.cfg.ProxyIdleTimeout,
 		transport:  h.t.set.idleConnTimeout,
 		margin:     h.cfg.IdleMargin,
-		path:       h.known.path,
-	}}
-	t.doubt = h.known.used.doubt
-	t.learntUnused, _, _ = h.known.unused.value(now)
-	var unused timeouts
-	t.known, unused = t.known.with(&h.known.used, &h.known.unused, now)
-	t.used.limit, t.used.from = t.known.limit()
-	t.unused.limit, t.unused.from = unused.limit()
-	h.times.Store(t)
+	}, now))
 }
 
 // idleLimit is the limit in force for a connection that has been used, or not, on which the
 // server announced a timeout, or didn't.
 func (h *host) idleLimit(announced time.Duration, used bool) inForce {
-	t := h.times.Load()
-	switch {
-	case !used:
-		return t.unused
-	case announced == 0:
-		return t.used
+	l := h.limits.Load()
+	if announced == 0 || !used {
+		return l.of(used)
 	}
-	known := t.known
+	known := l.known
 	known.announced = announced
-	limit, from := known.limit()
-	return inForce{limit, from}
+	return known.limit()
 }
 
 // forgetOld forgets what was learnt long ago.
@@ -81,19 +96,13 @@ func (h *host) forgetOld(now time.Time) {
 // noteIdleCloseLocked notes that c, which was idle, has ended: how, and, if it was the peer
 // who ended it, at what age.
 func (h *host) noteIdleCloseLocked(c *conn, how idleClose, now time.Time) {
-	if h.tot.IdleCloses == nil {
-		h.tot.IdleCloses = make(map[string]uint64)
-	}
-	h.tot.IdleCloses[string(how)]++
+	h.tot.countIdleClose(how)
 	if how == idleUnknown {
 		return
 	}
-	l := &h.known.used
-	if c.uses == 0 {
-		l = &h.known.unused
-	}
-	l.closed(now.Sub(c.idleSince), now)
-	h.noteHasteLocked(now.Sub(c.idleSince), now)
+	idle := now.Sub(c.idleSince)
+	h.known.closed(c.uses > 0, idle, now)
+	h.noteHasteLocked(idle, now)
 	h.refreshLocked(now)
 }
 
@@ -142,7 +151,7 @@ func (h *host) noteIdleClose(c *conn, err error) {
 
 // noteSurvival notes that a connection was found alive after it had been idle for age.
 func (h *host) noteSurvival(age time.Duration) {
-	if d := h.times.Load().doubt; d == 0 || age <= d {
+	if d := h.limits.Load().doubt; d == 0 || age <= d {
 		return
 	}
 	h.mu.Lock()

@@ -20,8 +20,7 @@ type simLane struct {
 func (l *simLane) limit() time.Duration {
 	t := timeouts{}
 	t.learnt, t.jitter, _ = l.value(l.now)
-	limit, _ := t.limit()
-	return limit
+	return t.limit().limit
 }
 
 // about is d and up to a tenth of it more.

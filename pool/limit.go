@@ -52,28 +52,17 @@ type timeouts struct {
 
 // limit is the smallest of the limits that follow: each timeout is cut by its margin. Zero
 // means that there is no limit.
-func (t *timeouts) limit() (limit time.Duration, from limitSource) {
+func (t *timeouts) limit() (l inForce) {
 	take := func(d time.Duration, s limitSource) {
-		if d > 0 && (limit == 0 || d < limit) {
-			limit, from = d, s
+		if d > 0 && (l.limit == 0 || d < l.limit) {
+			l = inForce{d, s}
 		}
 	}
 	take(t.configured-t.marginOf(t.configured, 0), limitConfigured)
 	take(t.announced-t.marginOf(t.announced, 0), limitAnnounced)
 	take(t.learnt-t.marginOf(t.learnt, t.jitter), limitLearnt)
 	take(t.transport, limitTransport)
-	return limit, from
-}
-
-// with is t with what was learnt, for connections that were used and for those that never were.
-// Nobody knows that a peer is more patient with the latter: the less of both goes for them.
-func (t timeouts) with(used, unused *learner, now time.Time) (forUsed, forUnused timeouts) {
-	t.learnt, t.jitter, _ = used.value(now)
-	forUsed, forUnused = t, t
-	if learnt, jitter, ok := unused.value(now); ok && (t.learnt == 0 || learnt < t.learnt) {
-		forUnused.learnt, forUnused.jitter = learnt, jitter
-	}
-	return forUsed, forUnused
+	return l
 }
 
 // marginOf is the margin for the timeout d. The one that was configured leaves something of

@@ -54,8 +54,8 @@ func TestIdleLimitIsTheSmallestKnown(t *testing.T) {
 		{"learnt is smaller", timeouts{configured: 10 * s, learnt: 3 * s, jitter: 200 * ms, path: path{exchange: 100 * ms}}, 2675 * ms, limitLearnt},
 		{"learnt with a margin", timeouts{learnt: 3 * s, margin: s}, 2 * s, limitLearnt},
 	} {
-		if got, from := tt.t.limit(); got != tt.want || from != tt.from {
-			t.Errorf("%s: %v from %v, want %v from %v", tt.name, got, from, tt.want, tt.from)
+		if got := tt.t.limit(); got != (inForce{tt.want, tt.from}) {
+			t.Errorf("%s: %v from %v, want %v from %v", tt.name, got.limit, got.from, tt.want, tt.from)
 		}
 	}
 }

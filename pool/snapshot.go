@@ -44,8 +44,8 @@ func (h *host) statsLocked() (hs HostStats, shared []*conn) {
 	}
 	tot := h.totalsLocked()
 	h.refreshLocked(time.Now())
-	times := h.times.Load()
-	used, unused := h.idleLimit(h.known.shown, true), times.unused
+	limits := h.limits.Load()
+	used, unused := h.idleLimit(h.shown, true), limits.unused
 	return HostStats{
 		Host:            h.key.addr,
 		Scheme:          h.key.scheme,
@@ -61,9 +61,9 @@ func (h *host) statsLocked() (hs HostStats, shared []*conn) {
 
 		UnusedLimit:       unused.limit,
 		UnusedLimitSource: unused.from.String(),
-		LearntIdle:        times.known.learnt,
-		LearntUnused:      times.learntUnused,
-		RTT:               times.known.connect,
+		LearntIdle:        limits.known.learnt,
+		LearntUnused:      limits.learntUnused,
+		RTT:               limits.known.connect,
 		Totals:            tot,
 	}, shared
 }

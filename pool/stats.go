@@ -93,6 +93,21 @@ func (t *Totals) add(o *Totals) {
 	}
 }
 
+func (t *Totals) countClosed(reason CloseReason) {
+	t.Closed++
+	if t.ClosedBy == nil {
+		t.ClosedBy = make(map[CloseReason]uint64)
+	}
+	t.ClosedBy[reason]++
+}
+
+func (t *Totals) countIdleClose(how idleClose) {
+	if t.IdleCloses == nil {
+		t.IdleCloses = make(map[string]uint64)
+	}
+	t.IdleCloses[string(how)]++
+}
+
 func (t *Totals) clone() Totals {
 	c := *t
 	c.ClosedBy = maps.Clone(t.ClosedBy)

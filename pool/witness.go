@@ -11,16 +11,15 @@ import "time"
 // keepWitnessLocked makes c, which is idle and has reached its limit, the host's witness if
 // one is wanted.
 func (h *host) keepWitnessLocked(c *conn, now time.Time) bool {
-	k := &h.known
 	switch {
-	case c.uses == 0 || h.idleLimit(c.announced, true).from != limitLearnt || !k.used.unconfirmed(now):
+	case c.uses == 0 || h.idleLimit(c.announced, true).from != limitLearnt || !h.known.used.unconfirmed(now):
 		return false
-	case k.witness != nil || h.queue.len() > 0 || h.t.closing() || c.epoch != h.epoch:
+	case h.witness != nil || h.queue.len() > 0 || h.t.closing() || c.epoch != h.epoch:
 		return false
 	case h.cfg.MaxIdlePerHost > 0 && len(h.idle) > h.cfg.MaxIdlePerHost:
 		return false
 	}
-	k.witness = c
+	h.witness = c
 	c.state = connWitness
 	return true
 }
@@ -69,8 +68,8 @@ func (c *conn) end() error {
 // oldestIdleLocked is the connection that has been idle longest, nil if none is.
 func (h *host) oldestIdleLocked() *conn {
 	switch {
-	case h.known.witness != nil:
-		return h.known.witness
+	case h.witness != nil:
+		return h.witness
 	case len(h.idle) > 0:
 		return h.idle[0]
 	}
@@ -80,9 +79,9 @@ func (h *host) oldestIdleLocked() *conn {
 // dropWitnessLocked takes the witness from the host, for the caller to retire. It is nil if
 // there is none.
 func (h *host) dropWitnessLocked() *conn {
-	c := h.known.witness
+	c := h.witness
 	if c != nil {
-		h.known.witness = nil
+		h.witness = nil
 		h.t.idle.Add(-1)
 		c.state = connInUse
 	}

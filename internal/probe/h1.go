@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"example.com/connwise/health"
 )
 
 // An h1session is HTTP/1.1 on a link.
@@ -100,7 +102,7 @@ func (s *h1session) watch(ctx context.Context, most time.Duration) ending {
 func (s *h1session) surplus(e *ending) {
 	at := s.wire.last
 	head, _ := s.br.Peek(len("HTTP/1.1 408"))
-	if len(head) == 12 && string(head[:7]) == "HTTP/1." && string(head[8:]) == " 408" {
+	if health.IsRequestTimeout(head) {
 		e.say(word408, at)
 		return
 	}
