@@ -16,7 +16,7 @@ const childEnv = "CONNWISE_PEER_CHILD"
 // A command is one line that the parent writes to the child, and a reply the line
 // that answers it. They take turns: no second command before the reply.
 type command struct {
-	Op     string  `json:"op"` // "listen", "faults", "drop", "cut", "report", "close", and those of h2child.go
+	Op     string  `json:"op"` // "listen", "faults", "drop", "cut", "count", "report", "close", and those of h2child.go
 	Server int     `json:"server,omitempty"`
 	TLS    bool    `json:"tls,omitempty"`
 	Faults *Faults `json:"faults,omitempty"`
@@ -33,6 +33,7 @@ type reply struct {
 	Addr    string  `json:"addr,omitempty"`
 	CA      []byte  `json:"ca,omitempty"` // PEM; in the greeting only
 	Dropped int     `json:"dropped,omitempty"`
+	Count   *Count  `json:"count,omitempty"`
 	Report  *Report `json:"report,omitempty"`
 
 	H2Report *H2Report `json:"h2_report,omitempty"`
@@ -109,6 +110,9 @@ func (c *controller) do(cmd command) reply {
 		return reply{Dropped: s.Drop(*cmd.Drop)}
 	case cmd.Op == "cut" && cmd.Cut != nil:
 		s.SetCut(*cmd.Cut)
+	case cmd.Op == "count":
+		n := s.Count()
+		return reply{Count: &n}
 	case cmd.Op == "report":
 		r := s.Report()
 		return reply{Report: &r}

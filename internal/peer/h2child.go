@@ -37,6 +37,9 @@ func (r *RemoteH2) GoAway(g H2GoAway) (int, error) {
 	return rep.Dropped, err
 }
 
+// Count returns the connections so far.
+func (r *RemoteH2) Count() (Count, error) { return r.child.count(r.server) }
+
 // Report returns what the server has seen so far.
 func (r *RemoteH2) Report() (H2Report, error) { return r.report("report") }
 
@@ -78,6 +81,9 @@ func (c *controller) doH2(s *H2Server, cmd command) reply {
 		s.SetFaults(*cmd.H2Faults)
 	case cmd.Op == "goaway" && cmd.H2GoAway != nil:
 		return reply{Dropped: s.GoAway(*cmd.H2GoAway)}
+	case cmd.Op == "count":
+		n := s.Count()
+		return reply{Count: &n}
 	case cmd.Op == "report":
 		r := s.Report()
 		return reply{H2Report: &r}

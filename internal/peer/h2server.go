@@ -40,10 +40,10 @@ type H2Server struct {
 	oracle   oracle
 	book     h2Book
 
-	mu       sync.Mutex // guards what follows; never held while taking an H2Conn's
-	closed   bool
-	accepted int
-	open     map[*H2Conn]struct{}
+	mu     sync.Mutex // guards what follows; never held while taking an H2Conn's
+	closed bool
+	count  Count // but for Open, which is that of open
+	open   map[*H2Conn]struct{}
 }
 
 // An h2Plan is H2Faults prepared for use.
@@ -138,9 +138,9 @@ func (s *H2Server) adopt(raw net.Conn) func() {
 	if s.closed {
 		return nil
 	}
-	c := newH2Conn(s, raw, s.accepted)
-	s.accepted++
+	c := newH2Conn(s, raw, s.count.Accepted)
 	s.open[c] = struct{}{}
+	s.count.add(len(s.open))
 	s.book.add(c)
 	return func() {
 		defer s.release(c)

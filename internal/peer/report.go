@@ -1,15 +1,43 @@
 package peer
 
+// A Count is how many connections a server has had. A client that closes one connection
+// and opens another may be seen with both for a moment, as the server learns of the two
+// from different sockets.
+type Count struct {
+	Accepted int `json:"accepted"`
+	Open     int `json:"open"` // now
+	Peak     int `json:"peak"` // the most that were open at one time
+}
+
+// add counts one more, of which so many are open.
+func (c *Count) add(open int) {
+	c.Accepted++
+	c.Peak = max(c.Peak, open)
+}
+
 // A Report is what a Server has seen. It shares nothing with the server.
 type Report struct {
-	// Accepted counts the connections accepted, and Conns has the requests executed
-	// on each, in the order of acceptance; those past the first 16384 are only counted.
-	Accepted int   `json:"accepted"`
-	Conns    []int `json:"conns"`
+	Count
+	// Conns has the requests executed on each connection, in the order of acceptance;
+	// those past the first 16384 are only counted.
+	Conns []int `json:"conns"`
 	// Requests counts executions, those without a usable id (Uncounted) included.
 	Requests  uint64     `json:"requests"`
 	Uncounted uint64     `json:"uncounted"`
 	Executed  Executions `json:"executed"`
+}
+
+// Count returns the connections so far, which costs less than a Report.
+func (s *Server) Count() Count {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.countLocked()
+}
+
+func (s *Server) countLocked() Count {
+	c := s.count
+	c.Open = len(s.open)
+	return c
 }
 
 // Report returns what the server has seen so far. It is final after Close.
@@ -18,8 +46,8 @@ func (s *Server) Report() Report {
 	r.Requests, r.Uncounted = s.oracle.totals()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r.Accepted = s.accepted
-	r.Conns = make([]int, min(s.accepted, maxReported))
+	r.Count = s.countLocked()
+	r.Conns = make([]int, min(r.Accepted, maxReported))
 	for num, n := range s.ended {
 		r.Conns[num] = n
 	}

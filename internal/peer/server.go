@@ -17,12 +17,12 @@ type Server struct {
 	plan   atomic.Pointer[plan]
 	oracle oracle
 
-	mu       sync.Mutex // guards what follows; before conn.mu
-	closed   bool
-	accepted int
-	open     map[*conn]struct{}
-	ended    map[int]int // requests by number of connection, of those that ended
-	cut      Cut
+	mu     sync.Mutex // guards what follows; before conn.mu
+	closed bool
+	count  Count // but for Open, which is that of open
+	open   map[*conn]struct{}
+	ended  map[int]int // requests by number of connection, of those that ended
+	cut    Cut
 }
 
 // Start listens on 127.0.0.1 and serves until Close. With a nil Authority it
@@ -50,9 +50,9 @@ func (s *Server) adopt(raw *net.TCPConn) func() {
 	if s.closed {
 		return nil
 	}
-	c := newConn(s, raw, s.accepted)
-	s.accepted++
+	c := newConn(s, raw, s.count.Accepted)
 	s.open[c] = struct{}{}
+	s.count.add(len(s.open))
 	return func() {
 		c.serve()
 		s.release(c)

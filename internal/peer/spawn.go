@@ -117,6 +117,17 @@ func (c *Child) do(cmd command) (reply, error) {
 	return r, nil
 }
 
+func (c *Child) count(server int) (Count, error) {
+	r, err := c.do(command{Op: "count", Server: server})
+	if err == nil && r.Count == nil {
+		err = errors.New("peer: count: reply without one")
+	}
+	if err != nil {
+		return Count{}, err
+	}
+	return *r.Count, nil
+}
+
 // Listen starts a Server in the child, with TLS or without.
 func (c *Child) Listen(tls bool, f Faults) (*Remote, error) {
 	r, err := c.do(command{Op: "listen", TLS: tls, Faults: &f})
@@ -154,6 +165,9 @@ func (r *Remote) SetCut(c Cut) error {
 	_, err := r.child.do(command{Op: "cut", Server: r.server, Cut: &c})
 	return err
 }
+
+// Count returns the connections so far.
+func (r *Remote) Count() (Count, error) { return r.child.count(r.server) }
 
 // Report returns what the server has seen so far.
 func (r *Remote) Report() (Report, error) { return r.report("report") }
