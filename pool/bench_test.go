@@ -63,26 +63,6 @@ func roundTrip(tb testing.TB, rt http.RoundTripper, url string) {
 	resp.Body.Close()
 }
 
-// Checkout and checkin of an idle connection, with the look at its socket.
-func BenchmarkCheckout(b *testing.B) {
-	url := answerer(b)
-	tr := newBench(b, Config{})
-	roundTrip(b, tr, url)
-	req, _ := http.NewRequest("GET", url, nil)
-	h, err := tr.hostFor(req)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		g, err := h.acquire(wish{ctx: context.Background(), w: new(*waiter)})
-		if err != nil {
-			b.Fatal(err)
-		}
-		h.put(g.c)
-	}
-}
-
 func BenchmarkHostFor(b *testing.B) {
 	tr := newBench(b, Config{})
 	req, _ := http.NewRequest("GET", "http://host.test/", nil)

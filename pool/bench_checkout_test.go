@@ -1,0 +1,229 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/connwise/health"
+)
+
+// A stillConn is a connection in memory to a peer that is alive and says nothing. It can be
+// looked at, for nothing, so that what is measured over it is the pool's own.
+type stillConn struct{ net.Conn }
+
+func (stillConn) Look() (health.Verdict, error) { return health.Alive, nil }
+
+func (stillConn) Read([]byte) (int, error)         { return 0, errors.New("nothing to read") }
+func (stillConn) Write(p []byte) (int, error)      { return len(p), nil }
+func (stillConn) Close() error                     { return nil }
+func (stillConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (stillConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (stillConn) SetDeadline(time.Time) error      { return nil }
+func (stillConn) SetReadDeadline(time.Time) error  { return nil }
+func (stillConn) SetWriteDeadline(time.Time) error { return nil }
+
+func dialStill(context.Context, string, string) (net.Conn, error) { return stillConn{}, nil }
+
+// benchSettings has a limit, a wait deadline and an idle limit, as a service has them.
+func benchSettings(limit int) Config {
+	return Config{
+		Base:             &http.Transport{DialContext: dialStill, MaxIdleConns: 10_000},
+		ProxyIdleTimeout: time.Minute,
+		MaxConnsPerHost:  limit,
+		MaxWait:          10 * time.Second,
+	}
+}
+
+// A tripper makes what a goroutine needs to check out and check in, as a request to host does.
+type tripper func(host string) func() error
+
+// ourTrips checks out of tr, as call.run and ExchangeDone do.
+func ourTrips(tb testing.TB, tr *Transport) tripper {
+	return func(host string) func() error {
+		req, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, "http://"+host+"/", nil)
+		var w *waiter
+		return func() error {
+			if err != nil {
+				return err
+			}
+			h, err := tr.hostFor(req)
+			if err != nil {
+				return err
+			}
+			w = nil
+			g, err := h.acquire(wish{ctx: req.Context(), cancel: req.Context().Done(), w: &w})
+			if err != nil {
+				return err
+			}
+			g.c.uses++
+			g.c.idleSince = time.Now() // as of its last read
+			h.put(g.c)
+			return nil
+		}
+	}
+}
+
+// A chanPool is a connection pool as people write it with channels: the free connections of
+// a host are in one, places for those that aren't open yet in another. It has the duties
+// that are measured of ours: a map of hosts, a limit, a deadline for the wait that is armed
+// only if there is something to wait for, the context, and an idle limit.
+type chanPool struct {
+	dial    func() (net.Conn, error)
+	maxWait time.Duration
+	maxIdle time.Duration
+	hosts   map[string]*chanHost // filled in before
+}
+
+type chanHost struct {
+	idle  chan *chanConn
+	slots chan struct{}
+}
+
+type chanConn struct {
+	net.Conn
+	idleSince time.Time
+}
+
+var errChanTimeout = errors.New("no connection came free in time")
+
+func (p *chanPool) get(ctx context.Context, host string) (*chanHost, *chanConn, error) {
+	h := p.hosts[host]
+	for {
+		c, err := p.next(ctx, h)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case time.Since(c.idleSince) < p.maxIdle:
+			return h, c, nil
+		}
+		c.Close()
+		<-h.slots
+	}
+}
+
+func (p *chanPool) next(ctx context.Context, h *chanHost) (*chanConn, error) {
+	select {
+	case c := <-h.idle:
+		return c, nil
+	default:
+	}
+	select {
+	case c := <-h.idle:
+		return c, nil
+	case h.slots <- struct{}{}:
+		return p.open(h)
+	default:
+	}
+	timer := time.NewTimer(p.maxWait)
+	defer timer.Stop()
+	select {
+	case c := <-h.idle:
+		return c, nil
+	case h.slots <- struct{}{}:
+		return p.open(h)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-timer.C:
+		return nil, errChanTimeout
+	}
+}
+
+func (p *chanPool) open(h *chanHost) (*chanConn, error) {
+	nc, err := p.dial()
+	if err != nil {
+		<-h.slots
+		return nil, err
+	}
+	return &chanConn{nc, time.Now()}, nil
+}
+
+func (p *chanPool) put(h *chanHost, c *chanConn) {
+	c.idleSince = time.Now()
+	select {
+	case h.idle <- c:
+	default:
+		c.Close()
+		<-h.slots
+	}
+}
+
+func chanTrips(tb testing.TB, limit int, hosts ...string) tripper {
+	p := &chanPool{
+		dial:    func() (net.Conn, error) { return stillConn{}, nil },
+		maxWait: 10 * time.Second,
+		maxIdle: time.Minute,
+		hosts:   make(map[string]*chanHost),
+	}
+	for _, host := range hosts {
+		p.hosts[host] = &chanHost{make(chan *chanConn, limit), make(chan struct{}, limit)}
+	}
+	return func(host string) func() error {
+		return func() error {
+			h, c, err := p.get(tb.Context(), host)
+			if err != nil {
+				return err
+			}
+			p.put(h, c)
+			return nil
+		}
+	}
+}
+
+// lanes runs trips in n goroutines.
+func lanes(b *testing.B, n int, trips func(lane int) func() error) {
+	var next atomic.Int64
+	b.SetParallelism(max(n/runtime.GOMAXPROCS(0), 1))
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		trip := trips(int(next.Add(1)))
+		for pb.Next() {
+			if err := trip(); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
+
+// Checkout and checkin of an idle connection: without the look at its socket, and with it.
+func BenchmarkCheckout(b *testing.B) {
+	run := func(name string, cfg Config, host string) {
+		b.Run(name, func(b *testing.B) {
+			trip := ourTrips(b, newBench(b, cfg))(host)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := trip(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	run("memory", benchSettings(0), "host.test")
+	socket := benchSettings(0)
+	socket.Base.DialContext = nil
+	run("socket", socket, strings.Trim(answerer(b), "htp:/"))
+}
+
+// 64 goroutines on one host, with enough connections for all and with few, beside a pool made
+// with channels.
+func BenchmarkContended(b *testing.B) {
+	const goroutines = 64
+	for _, limit := range []int{64, 16, 8, 1} {
+		b.Run(fmt.Sprintf("conns=%d/pool", limit), func(b *testing.B) {
+			trips := ourTrips(b, newBench(b, benchSettings(limit)))
+			lanes(b, goroutines, func(int) func() error { return trips("host.test") })
+		})
+		b.Run(fmt.Sprintf("conns=%d/channel", limit), func(b *testing.B) {
+			trips := chanTrips(b, limit, "host.test")
+			lanes(b, goroutines, func(int) func() error { return trips("host.test") })
+		})
+	}
+}
