@@ -14,13 +14,13 @@ func (h *host) canDialLocked() bool {
 }
 
 // dialMissingLocked starts dials for the waiters that nothing under way will serve, as
-// far as the limit allows. A dial belongs to nobody: its connection goes to the oldest
+// far as the limit and the window allow. A dial belongs to nobody: its connection goes to the oldest
 // waiter, or becomes idle.
 func (h *host) dialMissingLocked() {
 	if h.queue.len() > 0 && !h.canDialLocked() {
 		h.makeRoomLocked()
 	}
-	for h.queue.len() > 0 && h.canDialLocked() && h.queue.len() > h.expectedLocked() && !h.t.closed() {
+	for h.queue.len() > 0 && h.canDialLocked() && h.windowOpenLocked() && h.queue.len() > h.expectedLocked() && !h.t.closed() {
 		if h.pausesLocked(time.Now()) {
 			return
 		}
@@ -83,12 +83,13 @@ func (h *host) dial(ctx context.Context, c *conn) {
 // dialled counts an opened connection and hands it out. One that outlived its waiters
 // goes idle, unless CloseIdleConnections, Drain or Close came meanwhile.
 func (h *host) dialled(c *conn) {
-	connect := connectTime(c.link)
+	connect, now := connectTime(c.link), time.Now()
 	h.mu.Lock()
-	h.dialing--
+	h.window.succeeded(now.Sub(c.dialAt), !h.windowOpenLocked(), now)
+	h.endDialLocked(c)
 	h.tot.Opened++
 	h.noteProtocolLocked(c)
-	h.noteDialedLocked(c.link, connect, time.Now())
+	h.noteDialedLocked(c.link, connect, now)
 	c.cutDial = nil // it holds the request's context, which must not live as long as the connection
 	unused := h.queue.len() == 0
 	if unused {
@@ -104,11 +105,9 @@ func (h *host) dialled(c *conn) {
 	}
 	c.epoch = h.epoch
 	h.offer(c, time.Now())
-	if h.speaks.http2 {
-		// Those for whom this one has no stream: it speaks HTTP/1, or the peer's limit came
-		// before it was known what is spoken.
-		h.dialMissing()
-	}
+	// For those whom the window held back, or for whom this one has no stream: it speaks HTTP/1,
+	// or the peer's limit came before it was known what is spoken.
+	h.dialMissing()
 }
 
 // unwantedLocked says why a connection for which nobody waits isn't kept, or "".
@@ -130,9 +129,10 @@ func (h *host) dialFailed(c *conn, err error) {
 	h.mu.Lock()
 	c.state = connGone
 	delete(h.conns, c)
-	h.dialing--
+	h.endDialLocked(c)
 	h.tot.DialsFailed++
 	if !c.cut { // a cut says nothing to who came after it
+		h.window.failedOnce()
 		h.failWaitersLocked(c, err)
 	}
 	h.dialMissingLocked()
@@ -144,13 +144,13 @@ func (h *host) dialFailed(c *conn, err error) {
 	}
 }
 
-// failWaitersLocked gives the error of c's dial to the oldest waiter; and where no
-// connection is left that could serve the others, to all who had queued when the dial
-// began: they have waited for it, and fifty dials more would tell them the same. Later ones
-// get a dial of their own.
+// failWaitersLocked gives the error of c's dial to the oldest waiter, unless the other dials
+// suffice for all; and where no connection is left that could serve the others, to all who
+// had queued when the dial began: they have waited for it, and fifty dials more would tell
+// them the same. Later ones get a dial of their own.
 func (h *host) failWaitersLocked(c *conn, err error) {
 	d := delivery{err: err, dialled: true}
-	if h.queue.head == nil {
+	if h.queue.len() <= h.coveredLocked() {
 		return
 	}
 	h.queue.pop().ready <- d

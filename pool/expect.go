@@ -92,15 +92,16 @@ func (h *host) expelLocked() {
 func (h *host) expectedLocked() int {
 	switch {
 	case h.proto == protocolHTTP1 || !h.speaks.http2:
-		return h.dialing
+		return h.wantedDialsLocked()
 	case h.t.set.disableKeepAlives && h.proto == protocolUnknown:
-		return h.dialing
+		return h.wantedDialsLocked()
 	case h.proto == protocolHTTP2 && h.t.set.oneConn && h.hopefulLocked():
 		return math.MaxInt
 	}
 	each, now, n, slow := h.eachLocked(), time.Now(), 0, 0
 	for c := range h.conns {
 		switch {
+		case c.state == connDialing && c.cut:
 		case c.state == connDialing && c.only1:
 			n++
 		case c.state == connDialing && c.slow && slow == 0:
@@ -136,11 +137,12 @@ func (h *host) eachLocked() int {
 // before the peer's first SETTINGS (RFC 9113 section 3.4).
 func (h *host) coveredLocked() int {
 	if h.proto != protocolHTTP2 && h.speaks.http1 {
-		return h.dialing
+		return h.wantedDialsLocked()
 	}
 	each, n := h.eachLocked(), 0
 	for c := range h.conns {
 		switch {
+		case c.state == connDialing && c.cut:
 		case c.state == connDialing:
 			n += each
 		case c.h2 != nil && !c.told && c.leaving == "" && !c.suspect:

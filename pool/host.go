@@ -34,6 +34,8 @@ type host struct {
 	shared  []*conn            // in use, and taking more: see shared.go
 	queue   queue
 	dialing int
+	cutting int // of these, the ones that are about to end: see orphan.go
+	window  dialWindow
 	epoch   uint64 // raised by CloseIdleConnections and Drain: what is older isn't reused
 	tot     Totals
 	usedAt  time.Time              // the last checkout or checkin, for forgetting

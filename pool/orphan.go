@@ -1,23 +1,66 @@
 package pool
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A dial that no request waits for any more goes on for a while: its connection may serve
 // the next one, and a server whose handshake takes longer than its callers wait would
-// otherwise never be reached. But it doesn't go on for as long as the dialer would let it,
-// or the dials to a host that hangs would pile up (golang/go#76784).
+// otherwise never be reached. But only a few do, and not for as long as the dialer would let
+// them, or the dials to a host that hangs would pile up (golang/go#76784).
 const (
 	orphanGrace = 5 * time.Second
 	// A proxy that accepts and keeps silent holds a place of its own for each tunnel.
 	orphanGraceProxy = 25 * time.Millisecond
+	// spareDials is how many dials more than waiters may be left by those who give up waiting.
+	spareDials = 4
 )
 
 // noteLeftLocked is called when a waiter has left the queue without a connection.
 func (h *host) noteLeftLocked() {
+	h.cutSpareLocked()
 	if h.route.Proxy != nil {
 		h.reapLocked(orphanGraceProxy)
 	} else {
 		h.reapLocked(orphanGrace)
+	}
+}
+
+// cutSpareLocked ends the dials that are more than the waiters and a small reserve: the
+// youngest, as the others will be done first.
+func (h *host) cutSpareLocked() {
+	surplus := h.wantedDialsLocked() - h.queue.len() - spareDials
+	if surplus <= 0 {
+		return
+	}
+	var young []*conn
+	for c := range h.conns {
+		if c.state == connDialing && !c.cut {
+			young = append(young, c)
+		}
+	}
+	slices.SortFunc(young, func(a, b *conn) int { return b.dialAt.Compare(a.dialAt) })
+	for _, c := range young[:surplus] {
+		h.cutLocked(c)
+	}
+}
+
+// cutLocked ends c's dial. It counts as a dial until that has been noticed.
+func (h *host) cutLocked(c *conn) {
+	c.cut = true
+	h.cutting++
+	c.cutDial()
+}
+
+// wantedDialsLocked counts the dials that aren't about to end for want of a waiter.
+func (h *host) wantedDialsLocked() int { return h.dialing - h.cutting }
+
+// endDialLocked takes c out of the dials.
+func (h *host) endDialLocked(c *conn) {
+	h.dialing--
+	if c.cut {
+		h.cutting--
 	}
 }
 
@@ -27,7 +70,7 @@ func (h *host) noteServedLocked() { h.reapLocked(orphanGrace) }
 
 // reapLocked sees to it that the dials that are too many now end after the grace.
 func (h *host) reapLocked(grace time.Duration) {
-	if h.dialing <= h.queue.len() || h.reaping[grace] {
+	if h.wantedDialsLocked() <= h.queue.len() || h.reaping[grace] {
 		return
 	}
 	if h.reaping == nil {
@@ -42,17 +85,14 @@ func (h *host) cutOrphans(grace time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.reaping, grace)
-	surplus := h.dialing - h.queue.len()
+	surplus := h.wantedDialsLocked() - h.queue.len()
 	now := time.Now()
 	for c := range h.conns {
 		if surplus <= 0 {
 			return
 		}
-		if c.state == connDialing && c.cut {
-			surplus-- // it is about to end
-		} else if c.state == connDialing && age(now, c.dialAt) >= grace {
-			c.cut = true
-			c.cutDial()
+		if c.state == connDialing && !c.cut && age(now, c.dialAt) >= grace {
+			h.cutLocked(c)
 			surplus--
 		}
 	}

@@ -56,6 +56,7 @@ func (h *host) statsLocked() (hs HostStats, shared []*conn) {
 		InUse:           h.inUseLocked(),
 		Dialing:         h.dialing,
 		Waiting:         h.queue.len(),
+		DialWindow:      h.window.size(),
 		IdleLimit:       used.limit,
 		IdleLimitSource: used.from.String(),
 

@@ -140,6 +140,9 @@ type HostStats struct {
 	InUse   int `json:"in_use"`
 	Dialing int `json:"dialing"`
 	Waiting int `json:"waiting"`
+	// DialWindow is how many dials may be in flight: it grows while dials are as fast as the
+	// best, and shrinks while they are slower, or fail.
+	DialWindow int `json:"dial_window"`
 
 	// IdleLimit is the idle limit in force (nanoseconds in JSON), zero for none, and
 	// IdleLimitSource says where it came from: "configured", "announced", "learnt",

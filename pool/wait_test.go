@@ -108,8 +108,7 @@ func TestCutDialIsNobodysFailure(t *testing.T) {
 		b := make(chan *trip)
 		go func() { b <- s.get() }()
 		for c := range h.conns {
-			c.cut = true
-			c.cutDial()
+			h.cutLocked(c)
 		}
 		h.mu.Unlock()
 		tp := <-b

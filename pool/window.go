@@ -1,0 +1,78 @@
+package pool
+
+import "time"
+
+// A dialWindow says how many dials to a host may be in flight. A burst that finds too few
+// connections doesn't dial for every request: where handshakes queue for the CPU of either
+// side, more of them at a time only come later, and connections that are there already
+// could serve the requests meanwhile. Where a handshake is nothing but waiting for a far
+// peer, as many as the burst needs cost no more than one. Which of the two it is shows in the
+// time that dials take, as a full queue shows in TCP Vegas: while they take about as long as the
+// best, the window grows by one with each, which doubles it in a round trip; while they
+// take longer, it shrinks by one with each. The zero dialWindow is a host's of which
+// nothing is known yet.
+//
+// It is guarded by host.mu.
+type dialWindow struct {
+	limit  int           // zero: firstDials
+	best   time.Duration // what a dial takes when nothing queues, as far as that was seen; zero: unknown
+	bestAt time.Time     // when that was
+	failed bool          // the last dial did
+}
+
+const (
+	// firstDials is how many dials go to a host that has not accepted any yet.
+	firstDials = 16
+	// fewDials keep a CPU busy at both ends.
+	fewDials = 4
+	// burstDials may follow the first one that succeeded, if that took long: for a dial of a few
+	// milliseconds another round is cheap, but not for one over an ocean.
+	burstDials = 128
+	burstAfter = 40 * time.Millisecond
+	mostDials  = 1024
+	// dialSlack is by how much more than twice the best a dial may be late: a scheduler's
+	// hiccup is no queue.
+	dialSlack = 5 * time.Millisecond
+	// bestMemory is after how long the best is forgotten: the way to the peer may have become
+	// longer.
+	bestMemory = 30 * time.Second
+)
+
+func (w *dialWindow) size() int {
+	if w.limit == 0 {
+		return firstDials
+	}
+	return w.limit
+}
+
+// succeeded notes that a dial took so long. full says that the window was in use.
+func (w *dialWindow) succeeded(took time.Duration, full bool, now time.Time) {
+	fresh := w.best == 0 || w.failed
+	w.failed = false
+	if w.best == 0 || took < w.best || now.Sub(w.bestAt) > bestMemory {
+		w.best, w.bestAt = took, now
+	}
+	late := took > 2*w.best+dialSlack
+	switch {
+	case fresh:
+		w.limit = max(w.limit, startDials(w.best))
+	case late:
+		w.limit = max(w.size()-1, fewDials)
+	case full:
+		w.limit = min(w.size()+1, mostDials)
+	}
+}
+
+// startDials is the window after the first dial, which took so long.
+func startDials(took time.Duration) int {
+	return min(max(int(burstDials*took/burstAfter), firstDials), burstDials)
+}
+
+// failedOnce notes that a dial has failed: a host that refuses one will refuse the next.
+func (w *dialWindow) failedOnce() {
+	w.failed = true
+	w.limit = max(w.size()/2, 1)
+}
+
+// windowOpenLocked tells whether one more dial may be in flight.
+func (h *host) windowOpenLocked() bool { return h.dialing < h.window.size() }
