@@ -50,6 +50,11 @@ type Dialer struct {
 	// addresses that the last would not get half of the time. Zero or negative: 250 ms.
 	FallbackDelay time.Duration
 
+	// Memory is what dials know of addresses from those before: one that has failed is tried
+	// last for a while. Nil: each dial begins anew. (pool.New and pool.NewGuard put one in
+	// where there is none.) What a hook connects isn't known to it.
+	Memory *Memory
+
 	// KeepAlive sets TCP keep-alive probes. Zero: net.Dialer's defaults, on after 15 s.
 	// With Enable false and Idle negative: no probes.
 	KeepAlive net.KeepAliveConfig
@@ -85,6 +90,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 	if err != nil {
 		return nil, err
 	}
+	d.noteWorked(&took, troubleConnect)
 	return newConn(c), nil
 }
 
@@ -99,28 +105,34 @@ func (d *Dialer) open(ctx context.Context, network, addr string, l *Link) (net.C
 	if err != nil {
 		return nil, &Error{Stage: StageResolve, Addr: addr, Err: err}
 	}
-	start = time.Now()
-	c, tries, err := d.connect(ctx, network, addrs)
-	l.ConnectTook = time.Since(start)
-	if err != nil {
-		return nil, &Error{Stage: StageConnect, Addr: addr, Tries: tries, Err: err}
+	l.Addrs = len(addrs)
+	addrs, all := d.Memory.arrange(addrs, Avoided(ctx))
+	if all {
+		l.failed = addrs
 	}
-	return c, nil
+	start = time.Now()
+	r, err := d.connect(ctx, network, addrs)
+	l.ConnectTook, l.addr = time.Since(start), r.won
+	if err != nil {
+		return nil, &Error{Stage: StageConnect, Addr: addr, Tries: r.tries, Err: err}
+	}
+	return r.winner, nil
 }
 
-// connect connects to the first of addrs that answers.
-func (d *Dialer) connect(ctx context.Context, network string, addrs []string) (net.Conn, []Try, error) {
+// connect connects to the first of addrs that answers. The race tells how it went.
+func (d *Dialer) connect(ctx context.Context, network string, addrs []string) (*race, error) {
 	inner, cancel := within(ctx, StageConnect, limit(d.ConnectTimeout, defaultConnectTimeout))
 	defer cancel()
-	c, tries := d.race(inner, network, addrs)
-	if c == nil {
-		return nil, tries, because(ctx, inner, mainError(tries))
+	r := d.race(inner, network, addrs)
+	d.Memory.noteTries(r.tries, r.turn)
+	if r.winner == nil {
+		return r, because(ctx, inner, mainError(r.tries))
 	}
-	if err := d.limitSilence(c); err != nil {
-		c.Close()
-		return nil, nil, err
+	if err := d.limitSilence(r.winner); err != nil {
+		r.winner.Close()
+		return &race{}, err
 	}
-	return c, nil, nil
+	return r, nil
 }
 
 func (d *Dialer) netDialer() *net.Dialer {

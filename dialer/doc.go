@@ -12,12 +12,19 @@
 //	route.go     the stages in order
 //	resolve.go   a name's addresses
 //	race.go      several addresses, staggered (RFC 8305); order.go their order
+//	memory.go    addresses that have failed; note.go what tells of that
+//	avoid.go     addresses that a call would rather not have
+//	caching.go   answers of a resolver, kept
 //	hook.go      a caller's own function in place of resolve and connect
 //	tunnel.go    an HTTP proxy's CONNECT; socks.go SOCKS5
 //	tls.go       the handshake
 //	limit.go     time limits, and whose limit it was
 //	usertimeout.go  how long an open connection's peer may be silent
 //
-// The package keeps no connections, remembers nothing between two dials, and retries
-// nothing beyond the addresses of one name.
+// A Memory, if the Dialer has one, holds which addresses have failed, and has them tried last
+// for a while. Avoid asks that for one call, about an address that has just failed there. A
+// CachingResolver keeps answers for a few seconds.
+//
+// Beyond that the package remembers nothing between two dials. It keeps no connections, and
+// retries nothing but the addresses of one name.
 package dialer

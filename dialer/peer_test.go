@@ -39,6 +39,10 @@ func newPeer(t testing.TB, script func(c net.Conn)) *peer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newPeerOn(t, l, script)
+}
+
+func newPeerOn(t testing.TB, l net.Listener, script func(c net.Conn)) *peer {
 	p := &peer{t: t, addr: l.Addr().String(), l: l}
 	p.wg.Go(func() { p.accept(script) })
 	t.Cleanup(p.close)

@@ -11,10 +11,12 @@ type race struct {
 	nd      *net.Dialer
 	network string
 	addrs   []string
-	tries   []Try // those started
+	turn    time.Duration // for which an address has the time for itself
+	tries   []Try         // those started
 	running int
 	results chan result
 	winner  net.Conn
+	won     string // the winner's address
 }
 
 type result struct {
@@ -25,37 +27,40 @@ type result struct {
 }
 
 // race connects to the addresses, the next beside the ones before when they have had
-// their time, and at once when one fails. It returns the first connection, or what became
-// of each address. When it returns, all attempts have ended, and the connections of those
-// that came second are closed. It ends with ctx.
-func (d *Dialer) race(ctx context.Context, network string, addrs []string) (net.Conn, []Try) {
-	r := &race{nd: d.netDialer(), network: network, addrs: addrs}
-	if len(addrs) == 1 {
-		return r.single(ctx)
-	}
+// their time, and at once when one fails. It returns a race that is over: with the first
+// connection as its winner, or with what became of each address. All attempts have ended, and
+// the connections of those that came second are closed. It ends with ctx.
+func (d *Dialer) race(ctx context.Context, network string, addrs []string) *race {
 	var left time.Duration
 	if at, ok := ctx.Deadline(); ok {
 		left = time.Until(at)
 	}
-	return r.run(ctx, stagger(d.FallbackDelay, len(addrs), left))
+	r := &race{nd: d.netDialer(), network: network, addrs: addrs, turn: stagger(d.FallbackDelay, len(addrs), left)}
+	if len(addrs) == 1 {
+		r.single(ctx)
+	} else {
+		r.run(ctx)
+	}
+	return r
 }
 
 // single needs no goroutine.
-func (r *race) single(ctx context.Context) (net.Conn, []Try) {
+func (r *race) single(ctx context.Context) {
 	start := time.Now()
 	c, err := r.nd.DialContext(ctx, r.network, r.addrs[0])
 	if err != nil {
-		return nil, []Try{{Addr: r.addrs[0], Err: err, Took: time.Since(start)}}
+		r.tries = []Try{{Addr: r.addrs[0], Err: err, Took: time.Since(start)}}
+		return
 	}
-	return c, nil
+	r.winner, r.won = c, r.addrs[0]
 }
 
-func (r *race) run(ctx context.Context, delay time.Duration) (net.Conn, []Try) {
+func (r *race) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.results = make(chan result, len(r.addrs))
 	r.start(ctx)
-	timer := time.NewTimer(delay)
+	timer := time.NewTimer(r.turn)
 	defer timer.Stop()
 	for r.running > 0 {
 		select {
@@ -68,10 +73,9 @@ func (r *race) run(ctx context.Context, delay time.Duration) (net.Conn, []Try) {
 		case <-timer.C:
 		}
 		if r.winner == nil && r.start(ctx) {
-			timer.Reset(delay)
+			timer.Reset(r.turn)
 		}
 	}
-	return r.winner, r.tries
 }
 
 // start begins with the next address, if there is one and time for it.
@@ -96,7 +100,7 @@ func (r *race) finish(res result) bool {
 	switch {
 	case res.err != nil:
 	case r.winner == nil:
-		r.winner = res.conn
+		r.winner, r.won = res.conn, r.addrs[res.i]
 	default:
 		res.conn.Close()
 	}

@@ -43,14 +43,15 @@ func (f *farm) kill(t *testing.T, hosts ...int) {
 		if err := syscall.Listen(fd, 0); err != nil {
 			t.Fatal(err)
 		}
-		f.fill(t, host)
+		fill(t, f.addr(host))
 	}
 }
 
-func (f *farm) fill(t *testing.T, host int) {
+// fill fills the backlog of a listener that doesn't accept.
+func fill(t *testing.T, addr string) {
 	t.Helper()
 	for range 8 {
-		c, err := net.DialTimeout("tcp", f.addr(host), 100*time.Millisecond)
+		c, err := net.DialTimeout("tcp", addr, 100*time.Millisecond)
 		if err != nil {
 			return
 		}

@@ -58,9 +58,16 @@ type Link struct {
 	// Proto is the protocol that was agreed on by ALPN, empty if none was.
 	Proto string
 
+	// Addrs is how many addresses there were to connect to: those of the origin's name, or of
+	// the proxy's. Zero if a hook made the connection.
+	Addrs int
+
 	// What each stage took; zero for one that wasn't there. A hook's time counts as
 	// ConnectTook. TLSTook has both handshakes behind an https proxy.
 	Resolve, ConnectTook, ProxyTook, TLSTook time.Duration
+
+	addr   string   // what was connected to, as it was tried; empty if a hook connected
+	failed []string // what had failed before this dial, if that was all there is
 }
 
 // Dial opens the way that r describes. Its error is always an *Error; when ctx has ended,
@@ -97,7 +104,9 @@ func (d *Dialer) direct(ctx context.Context, r *Route, l *Link) error {
 	if err := d.connectTo(ctx, r, r.Addr, l); err != nil {
 		return err
 	}
-	return d.originTLS(ctx, r, l)
+	err := d.originTLS(ctx, r, l)
+	d.noteOpening(l, err)
+	return err
 }
 
 // proxied reaches the proxy, and then the origin through it.
@@ -109,8 +118,12 @@ func (d *Dialer) proxied(ctx context.Context, r *Route, l *Link) error {
 		return err
 	}
 	if err := d.pass(ctx, r, l); err != nil {
+		if proxyFailed(err) {
+			d.noteOpening(l, err)
+		}
 		return &Error{Stage: StageProxy, Addr: r.Addr, Err: err}
 	}
+	d.noteOpening(l, nil) // TLS from here on is the origin's affair
 	return d.originTLS(ctx, r, l)
 }
 
@@ -128,6 +141,9 @@ func (d *Dialer) reach(ctx context.Context, r *Route, l *Link) error {
 		return err
 	}
 	_, err := d.addTLS(ctx, proxyTLS(r), addr, l)
+	if err != nil {
+		d.noteOpening(l, err)
+	}
 	return err
 }
 
