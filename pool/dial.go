@@ -36,7 +36,7 @@ func (h *host) dialMissing() {
 
 // dialLocked starts a dial. The waiter it was started for, if there is one, gives its
 // context's values (a hook may need them), not the context's end.
-func (h *host) dialLocked() {
+func (h *host) dialLocked() *conn {
 	c := &conn{h: h, epoch: h.epoch, dialAt: time.Now()}
 	if h.conns == nil {
 		h.conns = make(map[*conn]struct{})
@@ -53,6 +53,7 @@ func (h *host) dialLocked() {
 	ctx, c.cutDial = context.WithCancel(ctx)
 	h.t.dials.Go(func() { h.dial(ctx, c) })
 	h.noteSlowLocked(c)
+	return c
 }
 
 // dial opens c. It ends when the dialer's limits, cutOrphans or Close say so.
@@ -90,9 +91,10 @@ func (h *host) dialled(c *conn) {
 	h.tot.Opened++
 	h.noteProtocolLocked(c)
 	h.noteDialedLocked(c.link, connect, now)
+	h.noteOpenedLocked(c, now)
 	c.cutDial = nil // it holds the request's context, which must not live as long as the connection
 	unused := h.queue.len() == 0
-	if unused {
+	if unused && !c.ahead {
 		h.tot.DialsUnused++
 	}
 	if reason := h.unwantedLocked(c); c.leaving != "" || unused && reason != "" {
@@ -133,6 +135,7 @@ func (h *host) dialFailed(c *conn, err error) {
 	h.tot.DialsFailed++
 	if !c.cut { // a cut says nothing to who came after it
 		h.window.failedOnce()
+		h.noteDialErrorLocked(c, err, time.Now())
 		h.failWaitersLocked(c, err)
 	}
 	h.dialMissingLocked()
@@ -140,7 +143,7 @@ func (h *host) dialFailed(c *conn, err error) {
 	empty := h.emptyLocked()
 	h.mu.Unlock()
 	if empty {
-		h.t.sweepForgotten()
+		h.noteUnused()
 	}
 }
 

@@ -166,7 +166,10 @@ func TestIdleTimeOfHTTP2(t *testing.T) {
 		}
 
 		s.h2Exchange()
-		s.tr.sweep.stop()
+		h := s.tr.allHosts()[0]
+		h.mu.Lock()
+		h.stopSweepLocked()
+		h.mu.Unlock()
 		time.Sleep(time.Second)
 		s.h2Exchange()
 	})

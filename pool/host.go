@@ -36,10 +36,12 @@ type host struct {
 	dialing int
 	cutting int // of these, the ones that are about to end: see orphan.go
 	window  dialWindow
+	keeper  keeper // see keep.go
 	epoch   uint64 // raised by CloseIdleConnections and Drain: what is older isn't reused
 	tot     Totals
-	usedAt  time.Time              // the last checkout or checkin, for forgetting
-	gone    bool                   // forgotten: look it up again
+	usedAt  time.Time // the last checkout or checkin of a request, or Warm
+	gone    bool      // forgotten: look it up again
+	upkeep
 	reaping map[time.Duration]bool // the graces after which cutOrphans is to come
 
 	known    knowledge
@@ -80,7 +82,9 @@ func (h *host) idleLocked() int {
 
 func (h *host) inUseLocked() int { return h.openLocked() - h.idleLocked() }
 
-func (h *host) emptyLocked() bool { return len(h.conns) == 0 && h.queue.len() == 0 }
+func (h *host) emptyLocked() bool {
+	return len(h.conns) == 0 && h.queue.len() == 0 && len(h.keeper.warmers) == 0
+}
 
 // pickLocked returns a connection for one more request: one that carries others already,
 // or the newest idle one that will do for the wish. It is nil if there is neither, and not yet
@@ -146,15 +150,19 @@ func (h *host) judgeReturnLocked(c *conn, now time.Time) (CloseReason, bool) {
 // offer hands c to the oldest waiter (or to several, if it carries several), or makes it
 // idle. If that exceeds MaxIdlePerHost the oldest idle connection is retired. It is called under mu and unlocks it.
 func (h *host) offer(c *conn, now time.Time) {
-	h.usedAt = now
+	if c.uses > 0 {
+		h.usedAt = now
+	}
 	if h.serveLocked(c) {
 		h.mu.Unlock()
 		return
 	}
 	c.state = connIdle
 	h.pushIdleLocked(c)
+	h.keepIdleLocked(c, now)
 	surplus := h.surplusLocked()
-	due := c.expires()
+	h.sweepByLocked(c.expires())
+	list := h.listLocked()
 	var end error
 	ended := false
 	if c.vigil != nil { // what it found before now, it told nobody
@@ -167,8 +175,10 @@ func (h *host) offer(c *conn, now time.Time) {
 	if surplus != nil {
 		h.retire(surplus, ReasonIdleCap)
 	}
+	if list {
+		h.t.idlers.add(h)
+	}
 	h.t.keepIdleBound()
-	h.t.sweepBy(due)
 }
 
 // retire closes a connection that the caller holds, and then gives its slot to a
@@ -181,7 +191,7 @@ func (h *host) retire(c *conn, reason CloseReason) {
 	empty := h.emptyLocked()
 	h.mu.Unlock()
 	if empty {
-		h.t.sweepForgotten()
+		h.noteUnused()
 	}
 }
 
@@ -195,6 +205,8 @@ func (h *host) forgetConnLocked(c *conn, reason CloseReason) {
 	delete(h.conns, c)
 	h.tot.countClosed(reason)
 	h.noteBehindLocked(c, reason)
-	h.noteFruitLocked(c, reason, time.Now())
+	now := time.Now()
+	h.noteFruitLocked(c, reason, now)
+	h.noteGoneLocked(c, reason, now)
 	h.t.noteQuietLocked(h)
 }

@@ -1,10 +1,12 @@
 package pool
 
 import (
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,9 +56,7 @@ func (t *Transport) hostFor(req *http.Request) (*host, error) {
 }
 
 func (t *Transport) hostOf(raw rawKey, proxy *url.URL) *host {
-	t.mu.RLock()
-	h := t.aliases[raw]
-	t.mu.RUnlock()
+	h := t.aliases.find(raw)
 	if h == nil {
 		h = t.addHost(raw, proxy)
 	}
@@ -105,11 +105,11 @@ func (t *Transport) addHost(raw rawKey, proxy *url.URL) *host {
 		h.route.ProxyTLS = t.set.tls
 		h.refreshLocked(time.Now())
 		t.hosts[key] = h
-		t.nhosts.Add(1)
+		t.mostHosts = max(t.mostHosts, len(t.hosts))
 	}
-	if t.aliases[raw] == nil && len(h.aliases) < maxAliases {
+	if len(h.aliases) < maxAliases && !slices.Contains(h.aliases, raw) {
 		h.aliases = append(h.aliases, raw)
-		t.aliases[raw] = h
+		t.aliases.add(raw, h)
 	}
 	return h
 }
@@ -149,29 +149,14 @@ func (t *Transport) hostsLocked() []*host {
 	return hs
 }
 
-// forget drops a host that has had no connection and no waiter for as long as keep. Its
-// counters stay in the total. It returns when to try again, zero if that isn't for now.
-func (t *Transport) forget(h *host, now time.Time, keep time.Duration) (again time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.gone || !h.emptyLocked() {
-		return time.Time{}
-	}
-	if keep > 0 {
-		keep = max(keep, h.known.used.believedFor())
-	}
-	if now.Sub(h.usedAt) < keep {
-		return h.usedAt.Add(keep)
-	}
-	h.gone = true
-	tot := h.totalsLocked()
-	t.forgotten.add(&tot)
+// removeHostLocked takes h out of the maps.
+func (t *Transport) removeHostLocked(h *host) {
 	delete(t.hosts, h.key)
-	t.nhosts.Add(-1)
 	for _, raw := range h.aliases {
-		delete(t.aliases, raw)
+		t.aliases.remove(raw)
 	}
-	return time.Time{}
+	if n := len(t.hosts); t.mostHosts > manyHosts && n < t.mostHosts/4 {
+		t.mostHosts = n
+		t.hosts = maps.Clone(t.hosts)
+	}
 }

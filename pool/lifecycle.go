@@ -22,7 +22,8 @@ func (t *Transport) raise(state int32) {
 
 // CloseIdleConnections closes the idle connections before it returns. Those in use are
 // closed when their requests are done, and dials under way are not kept for later. New
-// requests open new connections.
+// requests open new connections. With MinIdlePerHost, new ones are opened at once for hosts in
+// use.
 func (t *Transport) CloseIdleConnections() {
 	for _, h := range t.allHosts() {
 		h.outdate()
@@ -55,6 +56,9 @@ func (t *Transport) Drain(host string) {
 func (t *Transport) Shutdown(ctx context.Context) error {
 	t.raise(stateClosing)
 	for {
+		for _, h := range t.allHosts() {
+			h.endKeeping()
+		}
 		t.CloseIdleConnections()
 		if t.closed() || t.atRest() {
 			return t.Close()
@@ -98,7 +102,6 @@ func (t *Transport) noteQuietLocked(h *host) {
 func (t *Transport) Close() error {
 	t.raise(stateClosed)
 	t.cancel()
-	t.sweep.stop()
 	for _, h := range t.allHosts() {
 		h.end()
 	}
@@ -111,6 +114,7 @@ func (t *Transport) Close() error {
 func (h *host) end() {
 	var busy []*conn
 	h.mu.Lock()
+	h.stopSweepLocked()
 	covered := h.coveredLocked()
 	for i, alone := 0, h.inUseLocked() == 0; h.queue.head != nil; i++ { // as waitPhaseLocked has it
 		h.queue.pop().ready <- delivery{err: ErrClosed, dialled: i < covered || alone && h.dialing > 0}
@@ -121,6 +125,7 @@ func (h *host) end() {
 		}
 	}
 	h.mu.Unlock()
+	h.endKeeping()
 	h.dropIdleIf(func(*conn) (CloseReason, bool) { return ReasonClosed, true })
 	for _, c := range busy {
 		c.kill(ErrClosed)

@@ -1,96 +1,64 @@
 package pool
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
-const (
-	// forgetAfter is how long a host without connections is remembered, for its
-	// counters in Stats.
-	forgetAfter = 5 * time.Minute
-	// manyHosts is how many hosts are remembered so: with more, those without
-	// connections are forgotten at once (a crawler's million hosts must not stay).
-	manyHosts = 1024
-	// A sweep looks at each host: the more there are, the less often it comes.
-	sweepGrain        = 5 * time.Millisecond
-	sweepGrainPerHost = 20 * time.Microsecond
-)
+// sweepGrain is the least time between two sweeps of a host.
+const sweepGrain = 5 * time.Millisecond
 
-// A sweeper retires idle connections when their time is over, and forgets hosts. It is
-// hygiene only: the limit itself is kept at checkout. It has a timer and no goroutine,
-// and is at rest while nothing is due.
-type sweeper struct {
-	t *Transport
+// upkeep is what a host is looked after with. Guarded by host.mu, but for listIndex.
+type upkeep struct {
+	sweeper *time.Timer // nil until something was due
+	due     time.Time   // when it fires; zero: at rest
 
-	mu    sync.Mutex
-	timer *time.Timer
-	due   time.Time // when the timer fires; zero: at rest
+	stored    bool // it is in Transport.unused
+	listed    bool // it is in Transport.idlers
+	listIndex int  // where, guarded by idleHosts.mu
 }
 
-// sweepBy makes sure that a sweep comes at the given time. Zero: none is needed.
-func (t *Transport) sweepBy(at time.Time) {
-	if !at.IsZero() {
-		t.sweep.by(at)
-	}
-}
-
-func (s *sweeper) by(at time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.due.IsZero() && !at.Before(s.due) || s.t.closed() {
+// sweepByLocked makes sure that the host is swept at the given time: idle connections are
+// retired when their time is over, and the host is forgotten. Zero: there is no need. This is
+// hygiene only: limits are kept at checkout. A timer for each host, and no goroutine,
+// means that hosts have no lock in common here, and nobody looks at those that have nothing
+// due.
+func (h *host) sweepByLocked(at time.Time) {
+	if at.IsZero() || !h.due.IsZero() && !at.Before(h.due) || h.gone || h.t.closed() {
 		return
 	}
-	s.due = at
-	hosts := time.Duration(s.t.nhosts.Load())
-	wait := max(time.Until(at), sweepGrain+hosts*sweepGrainPerHost)
-	if s.timer == nil {
-		s.timer = time.AfterFunc(wait, s.run)
+	h.due = at
+	wait := max(time.Until(at), sweepGrain)
+	if h.sweeper == nil {
+		h.sweeper = time.AfterFunc(wait, h.sweep)
 	} else {
-		s.timer.Reset(wait)
+		h.sweeper.Reset(wait)
 	}
 }
 
-func (s *sweeper) stop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.timer != nil {
-		s.timer.Stop()
+// stopSweepLocked keeps sweeps away that haven't begun.
+func (h *host) stopSweepLocked() {
+	if h.sweeper != nil {
+		h.sweeper.Stop()
 	}
-	s.due = time.Time{}
+	h.due = time.Time{}
 }
 
-// keepHosts is how long an unused host is remembered now.
-func (t *Transport) keepHosts() time.Duration {
-	if t.nhosts.Load() > manyHosts {
-		return 0
-	}
-	return forgetAfter
-}
-
-// sweepForgotten sees to it that a host that was just left without connections is
-// forgotten in time.
-func (t *Transport) sweepForgotten() { t.sweep.by(time.Now().Add(t.keepHosts())) }
-
-// run retires what is due in every host and sets the timer for what is next.
-func (s *sweeper) run() {
-	s.mu.Lock()
-	s.due = time.Time{}
-	s.mu.Unlock()
+// sweep retires what is due and sees to it that the next sweep comes.
+func (h *host) sweep() {
 	now := time.Now()
-	keep := s.t.keepHosts()
-	for _, h := range s.t.allHosts() {
-		h.forgetOld(now)
-		next := h.dropIdleIf(func(c *conn) (CloseReason, bool) {
-			if c.state == connWitness {
-				return c.judgeWitness(c.candidate(now))
-			}
-			reason, ok := judge(c.candidate(now))
-			return reason, !ok
-		})
-		if next.IsZero() {
-			next = s.t.forget(h, now, keep)
+	h.mu.Lock()
+	h.due = time.Time{}
+	h.mu.Unlock()
+	h.forgetOld(now)
+	next := h.dropIdleIf(func(c *conn) (CloseReason, bool) {
+		if c.state == connWitness {
+			return c.judgeWitness(c.candidate(now))
 		}
-		s.t.sweepBy(next)
+		reason, ok := judge(c.candidate(now))
+		return reason, !ok
+	})
+	if next.IsZero() {
+		next = h.t.forget(h, now, forgetAfter)
 	}
+	h.mu.Lock()
+	h.sweepByLocked(next)
+	h.mu.Unlock()
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"example.com/connwise/internal/wire"
 )
@@ -25,15 +24,17 @@ type Transport struct {
 	state  atomic.Int32  // lifecycle state, only ever raised
 	quiet  chan struct{} // a host has come to rest; Shutdown looks again
 
-	idle  atomic.Int64 // idle connections of all hosts
-	sweep sweeper
+	idle   atomic.Int64 // idle connections of all hosts
+	idlers idleHosts
 
-	nhosts atomic.Int64 // len(hosts), readable without mu
+	aliases *aliasTable // changed under mu only
 
-	// mu guards what follows. It is taken before any host.mu.
+	// mu guards what follows. It is taken before any host.mu, and before idlers.mu. No request
+	// takes it but the first ones to a host.
 	mu        sync.RWMutex
 	hosts     map[hostKey]*host
-	aliases   map[rawKey]*host
+	mostHosts int          // that were in the map, which keeps the memory for them
+	unused    []unusedHost // the one that has been unused longest first; see unused.go
 	forgotten Totals
 }
 
@@ -48,31 +49,10 @@ func New(cfg Config) (*Transport, error) {
 		set:     set,
 		quiet:   make(chan struct{}, 1),
 		hosts:   make(map[hostKey]*host),
-		aliases: make(map[rawKey]*host),
+		aliases: newAliasTable(),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	t.sweep.t = t
 	return t, nil
-}
-
-// keepIdleBound retires the connections that have been idle longest while there are
-// more than Base.MaxIdleConns. It looks at all hosts, but only when the bound is passed.
-func (t *Transport) keepIdleBound() {
-	for limit := t.set.maxIdle; limit > 0 && t.idle.Load() > int64(limit); {
-		var oldest *conn
-		var since time.Time
-		for _, h := range t.allHosts() {
-			h.mu.Lock()
-			if c := h.oldestIdleLocked(); c != nil && (oldest == nil || c.idleSince.Before(since)) {
-				oldest, since = c, c.idleSince
-			}
-			h.mu.Unlock()
-		}
-		if oldest == nil {
-			return
-		}
-		oldest.h.dropIdle(oldest, ReasonIdleCap)
-	}
 }
 
 // Attempt is RoundTrip, but leaves a request that the peer refused by REFUSED_STREAM (an

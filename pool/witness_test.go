@@ -221,13 +221,14 @@ func TestWitnessIsLookedAtBeforeItDisproves(t *testing.T) {
 			}
 			h.refreshLocked(now)
 			c := h.idle[0]
-			due := c.expires()
 			h.mu.Unlock()
 			c.watch.Stop()
 			if ends {
 				nc.Close()
 			}
-			r.tr.sweepBy(due)
+			h.mu.Lock()
+			h.sweepByLocked(c.expires())
+			h.mu.Unlock()
 			eventually(t, "the witness's time is over", func() bool { return r.tr.Stats().Hosts[0].Open == 0 })
 			st := r.tr.Stats().Hosts[0]
 			if (st.LearntIdle > 0) != ends || (st.IdleCloses["fin"] == 1) != ends || st.ClosedBy[ReasonIdleLimit] != 1 {

@@ -1,0 +1,86 @@
+package pool
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+)
+
+// aliasShards is so many that requests to different hosts seldom meet at a lock.
+const aliasShards = 64
+
+// An aliasTable finds a request's host by what the request says. It is the one thing that
+// all requests share, so it is cut into shards, and a shard's last find costs no lock.
+type aliasTable struct {
+	seed   maphash.Seed
+	shards [aliasShards]aliasShard
+}
+
+type aliasShard struct {
+	last atomic.Pointer[alias] // written with mu held, for reading at least; nil: none
+
+	mu  sync.RWMutex
+	all map[rawKey]*alias
+
+	_ [16]byte // to a cache line
+}
+
+type alias struct {
+	raw rawKey
+	h   *host
+}
+
+func newAliasTable() *aliasTable { return &aliasTable{seed: maphash.MakeSeed()} }
+
+func (t *aliasTable) shard(raw *rawKey) *aliasShard {
+	return &t.shards[maphash.String(t.seed, raw.host)%aliasShards]
+}
+
+// find returns nil if the alias isn't known.
+func (t *aliasTable) find(raw rawKey) *host {
+	s := t.shard(&raw)
+	if a := s.last.Load(); a != nil && a.raw == raw {
+		return a.h
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	a := s.all[raw]
+	if a == nil {
+		return nil
+	}
+	s.last.Store(a)
+	return a.h
+}
+
+func (t *aliasTable) add(raw rawKey, h *host) {
+	s := t.shard(&raw)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = make(map[rawKey]*alias)
+	}
+	s.all[raw] = &alias{raw, h}
+}
+
+func (t *aliasTable) remove(raw rawKey) {
+	s := t.shard(&raw)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.last.Load(); a != nil && a.raw == raw {
+		s.last.Store(nil)
+	}
+	if delete(s.all, raw); len(s.all) == 0 {
+		s.all = nil // a map keeps the memory of its largest size
+	}
+}
+
+// len is how many aliases are known.
+func (t *aliasTable) len() (n int) {
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.RLock()
+		n += len(s.all)
+		s.mu.RUnlock()
+	}
+	return n
+}
