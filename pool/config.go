@@ -45,7 +45,9 @@ type Config struct {
 	// was seen takes more; and never more than half.
 	IdleMargin time.Duration
 	// MaxConnAge is how old a connection may grow. Each connection gets an age of its
-	// own, up to a tenth shorter, so that they aren't renewed all at once. Zero: no limit.
+	// own, up to a tenth shorter, so that they aren't renewed all at once. One that is in use
+	// when it comes near its age gets a successor before, if MaxConnsPerHost leaves room, so that
+	// no request waits for a dial. Zero: no limit.
 	MaxConnAge time.Duration
 
 	// ConfirmAfter is how long a connection may be idle before a request that may not run
@@ -74,6 +76,23 @@ type Config struct {
 	// and when that is zero too, no bound but Base.MaxIdleConns. (net/http's default of
 	// 2 closes most of what a burst opened.)
 	MaxIdlePerHost int
+	// MinIdlePerHost is how many requests at once to a host in use are to find a connection
+	// ready: idle connections over HTTP/1, over HTTP/2 free streams, of which one connection
+	// has many. What lacks is opened in the background, from the host's first request (or
+	// Warm) on until 5 minutes after its last one. Connections that are about to reach their
+	// idle limit, or MaxConnAge, are replaced before, and that is what it costs: so many
+	// dials in each of those spans, for connections that nobody may use. It is bounded by twice
+	// as many in a second, or 20, by MaxConnsPerHost, and by Base.MaxIdleConns, at which
+	// nothing is opened. A lack that connections in use would make up for is waited out for
+	// 40 ms. A host that refuses dials, or closes unused connections at once, is tried with
+	// one at a time, with pauses of 100 ms to 30 s. Zero: none.
+	MinIdlePerHost int
+	// MaxRequestsPerConn is how many requests a connection carries at most, those on HTTP/2
+	// streams included; one that was given to a request counts, even if that couldn't be sent.
+	// It has no jitter. Like MaxConnAge it costs no request a dial: if the host is in use (a
+	// request in the last 2 s) a connection that is about to reach it gets a successor
+	// before, if MaxConnsPerHost leaves room. Zero: no limit.
+	MaxRequestsPerConn int
 	// MaxConnsPerHost bounds a host's connections: dialing, in use and idle, HTTP/1 and
 	// HTTP/2 alike. Zero: Base.MaxConnsPerHost, and when that is zero too, no limit. (The
 	// connections for requests that only HTTP/1 can carry, where HTTP/2 is spoken otherwise,
@@ -118,9 +137,12 @@ type HostConfig struct {
 	IdleMargin       time.Duration
 	ConfirmAfter     time.Duration
 	MaxIdlePerHost   int
+	MinIdlePerHost   int
 	MaxConnsPerHost  int
 	MaxWait          time.Duration
 	MaxWaiters       int
+
+	MaxRequestsPerConn int
 }
 
 // A ConfigError is what New returns for a Config that can't be honoured.

@@ -20,6 +20,7 @@ type conn struct {
 
 	// Set once, when the dial is done.
 	nc     net.Conn // as the dialer gave it
+	addr   string   // its remote address; empty if it has none
 	h1     *h1.Conn // nil where HTTP/2 is spoken
 	h2     *h2.Conn // nil where HTTP/1 is spoken
 	link   *dialer.Link
@@ -56,6 +57,9 @@ type conn struct {
 	cut     bool   // cutDial was called, as no request waits for it
 	only1   bool   // HTTP/2 isn't offered, as the waiter has no use for it
 	slow    bool   // it doesn't count any more for those who wait: see noteSlowLocked
+	ahead   bool   // no request has asked for it: see keep.go
+
+	renewed bool // its successor is dialled, or about to be: see renew.go. Guarded by h.mu.
 }
 
 type connState uint8
@@ -72,7 +76,7 @@ const (
 // open makes the connection ready for use on what the dialer opened.
 func (c *conn) open(l *dialer.Link) {
 	t := c.h.t
-	c.nc, c.link = l.Conn, l
+	c.nc, c.link, c.addr = l.Conn, l, remoteAddr(l.Conn)
 	c.opened = time.Now()
 	c.idleSince = c.opened
 	if age := t.set.MaxConnAge; age > 0 {
@@ -150,13 +154,17 @@ func (c *conn) idleLimit() time.Duration {
 
 // candidate is called under host.mu.
 func (c *conn) candidate(now time.Time) candidate {
-	idle := age(now, c.idleSince)
-	if c.streams > 0 {
-		idle = 0 // others use it
+	var idle, old time.Duration
+	if c.streams == 0 { // else others use it
+		idle = age(now, c.idleSince)
+	}
+	if c.maxAge > 0 {
+		old = age(now, c.opened)
 	}
 	return candidate{
 		idle: idle, limit: c.idleLimit(),
-		age: age(now, c.opened), maxAge: c.maxAge,
+		age: old, maxAge: c.maxAge,
+		uses: c.uses, maxUses: c.h.cfg.MaxRequestsPerConn,
 		peerClosed: c.peerClosed.Load(),
 		outdated:   c.epoch != c.h.epoch,
 	}

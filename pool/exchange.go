@@ -101,7 +101,7 @@ func (c *call) hooked() bool {
 // a body that is in memory.
 func (c *call) prepare() error {
 	if c.trace != nil && c.trace.GotConn != nil {
-		c.trace.GotConn(httptrace.GotConnInfo{Conn: c.g.c.nc, Reused: c.g.reused, WasIdle: c.g.wasIdle, IdleTime: c.g.idle})
+		c.trace.GotConn(httptrace.GotConnInfo{Conn: c.g.c.nc, Reused: c.g.reused || c.g.wasIdle, WasIdle: c.g.wasIdle, IdleTime: c.g.idle})
 	}
 	if f := c.t.set.BeforeSend; f != nil {
 		if err := f(c.req); err != nil {

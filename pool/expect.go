@@ -129,7 +129,11 @@ func (h *host) eachLocked() int {
 	if h.t.set.disableKeepAlives {
 		return 1
 	}
-	return cmp.Or(h.streamsEach, assumedStreams)
+	each := cmp.Or(h.streamsEach, assumedStreams)
+	if most := h.cfg.MaxRequestsPerConn; most > 0 {
+		each = min(each, most)
+	}
+	return each
 }
 
 // coveredLocked is how many waiters, from the oldest on, what is being opened is sure to

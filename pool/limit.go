@@ -81,13 +81,17 @@ func (t *timeouts) marginOf(d, jitter time.Duration) time.Duration {
 // says more: the monotonic one stands still while a laptop sleeps or a container is
 // frozen, and the wall clock may be set backwards.
 func age(now, t time.Time) time.Duration {
-	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
+	// The second term is now.Round(0).Sub(t.Round(0)), for less. It is no good for the zero time,
+	// for which the first says enough.
+	return max(now.Sub(t), time.Duration(now.UnixNano()-t.UnixNano()))
 }
 
 // A candidate is what there is to know of an idle connection, in plain values.
 type candidate struct {
 	idle, limit time.Duration // limit zero: none
-	age, maxAge time.Duration // maxAge zero: none
+	age, maxAge time.Duration // maxAge zero: none, and age isn't known then
+	uses        int
+	maxUses     int // zero: no limit
 	peerClosed  bool
 	outdated    bool // CloseIdleConnections or Drain came after it was opened
 }
@@ -103,6 +107,8 @@ func judge(c candidate) (CloseReason, bool) {
 		return ReasonIdleLimit, false
 	case c.maxAge > 0 && c.age >= c.maxAge:
 		return ReasonMaxAge, false
+	case c.maxUses > 0 && c.uses >= c.maxUses:
+		return ReasonMaxRequests, false
 	}
 	return "", true
 }

@@ -30,18 +30,18 @@ func (h *host) noteLeftLocked() {
 // cutSpareLocked ends the dials that are more than the waiters and a small reserve: the
 // youngest, as the others will be done first.
 func (h *host) cutSpareLocked() {
-	surplus := h.wantedDialsLocked() - h.queue.len() - spareDials
+	surplus := h.orphansLocked() - spareDials
 	if surplus <= 0 {
 		return
 	}
 	var young []*conn
 	for c := range h.conns {
-		if c.state == connDialing && !c.cut {
+		if c.state == connDialing && !c.cut && !c.ahead {
 			young = append(young, c)
 		}
 	}
 	slices.SortFunc(young, func(a, b *conn) int { return b.dialAt.Compare(a.dialAt) })
-	for _, c := range young[:surplus] {
+	for _, c := range young[:min(surplus, len(young))] {
 		h.cutLocked(c)
 	}
 }
@@ -50,6 +50,9 @@ func (h *host) cutSpareLocked() {
 func (h *host) cutLocked(c *conn) {
 	c.cut = true
 	h.cutting++
+	if c.ahead {
+		h.keeper.ahead--
+	}
 	c.cutDial()
 }
 
@@ -61,7 +64,15 @@ func (h *host) endDialLocked(c *conn) {
 	h.dialing--
 	if c.cut {
 		h.cutting--
+	} else if c.ahead {
+		h.keeper.ahead--
 	}
+	h.keepNowLocked(time.Now())
+}
+
+// orphansLocked counts the dials that neither a waiter nor the keeper wants.
+func (h *host) orphansLocked() int {
+	return h.wantedDialsLocked() - h.keeper.ahead - h.queue.len()
 }
 
 // noteServedLocked is called when a waiter got a connection that another request gave
@@ -70,7 +81,7 @@ func (h *host) noteServedLocked() { h.reapLocked(orphanGrace) }
 
 // reapLocked sees to it that the dials that are too many now end after the grace.
 func (h *host) reapLocked(grace time.Duration) {
-	if h.wantedDialsLocked() <= h.queue.len() || h.reaping[grace] {
+	if h.orphansLocked() <= 0 || h.reaping[grace] {
 		return
 	}
 	if h.reaping == nil {
@@ -85,13 +96,13 @@ func (h *host) cutOrphans(grace time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.reaping, grace)
-	surplus := h.wantedDialsLocked() - h.queue.len()
+	surplus := h.orphansLocked()
 	now := time.Now()
 	for c := range h.conns {
 		if surplus <= 0 {
 			return
 		}
-		if c.state == connDialing && !c.cut && age(now, c.dialAt) >= grace {
+		if c.state == connDialing && !c.cut && !c.ahead && age(now, c.dialAt) >= grace {
 			h.cutLocked(c)
 			surplus--
 		}

@@ -23,6 +23,7 @@ func (c *conn) StreamLimit(n uint32) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c.told = true
+	h.noteWorksLocked()
 	c.limit = int(min(n, unlimited))
 	if c.limit > 0 {
 		h.streamsEach = c.limit
@@ -33,6 +34,7 @@ func (c *conn) StreamLimit(n uint32) {
 	h.wakeLocked(c)
 	h.placeLocked(c)
 	h.dialMissingLocked()
+	h.keepNowLocked(time.Now())
 }
 
 // GoingAway is told that the connection takes no new stream. Those that the peer has
@@ -108,7 +110,9 @@ func (c *conn) ConnClosed(err error) {
 	if !c.told && !own && c.state != connGone {
 		// It was never a connection that works. Whoever waited for its dial has waited for
 		// this, and would wait again with the next one.
-		h.failWaitersLocked(c, handshakeError(h, err))
+		err = handshakeError(h, err)
+		h.failWaitersLocked(c, err)
+		h.noteDialErrorLocked(c, err, time.Now())
 	}
 	h.dialMissingLocked()
 	h.mu.Unlock()

@@ -91,6 +91,9 @@ func newSettings(cfg Config) (*settings, error) {
 	if cfg.Dialer != nil {
 		s.dialer = *cfg.Dialer
 	}
+	if s.dialer.Memory == nil {
+		s.dialer.Memory = new(dialer.Memory)
+	}
 	s.dialer.TLSTimeout = cmp.Or(s.dialer.TLSTimeout, base.TLSHandshakeTimeout)
 	s.route = baseRoute(base)
 	return s, nil
@@ -132,6 +135,8 @@ func (s *settings) forHost(addr string) HostConfig {
 	hc.IdleMargin = cmp.Or(hc.IdleMargin, s.IdleMargin)
 	hc.ConfirmAfter = cmp.Or(hc.ConfirmAfter, s.ConfirmAfter)
 	hc.MaxIdlePerHost = cmp.Or(hc.MaxIdlePerHost, s.MaxIdlePerHost)
+	hc.MinIdlePerHost = cmp.Or(hc.MinIdlePerHost, s.MinIdlePerHost)
+	hc.MaxRequestsPerConn = cmp.Or(hc.MaxRequestsPerConn, s.MaxRequestsPerConn)
 	hc.MaxConnsPerHost = cmp.Or(hc.MaxConnsPerHost, s.MaxConnsPerHost)
 	hc.MaxWait = cmp.Or(hc.MaxWait, s.MaxWait)
 	hc.MaxWaiters = cmp.Or(hc.MaxWaiters, s.MaxWaiters)

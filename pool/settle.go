@@ -22,6 +22,7 @@ const (
 // answer is more likely a restart, which says nothing of what comes after it.
 func (h *host) noteBehindLocked(c *conn, reason CloseReason) {
 	switch now := time.Now(); {
+	case c.uses == 0: // there was no answer
 	case reason == ReasonUnsolicited:
 		h.waryUntil = now.Add(warySpan)
 	case now.Sub(c.idleSince) >= closeSpan:

@@ -43,11 +43,14 @@ func (c *conn) takesLocked() bool {
 func (h *host) holdLocked(c *conn) (used bool) {
 	c.state = connInUse
 	used = c.uses > 0
-	if c.h2 != nil {
-		c.streams++
-		c.uses++
-		h.placeLocked(c)
+	if c.h2 == nil {
+		h.noteHeldLocked(c, c.uses+1)
+		return used
 	}
+	c.streams++
+	c.uses++
+	h.noteHeldLocked(c, c.uses)
+	h.placeLocked(c)
 	return used
 }
 

@@ -16,6 +16,7 @@ const (
 	ReasonSuspect      CloseReason = "suspect"              // one that had been idle for no longer got no answer
 	ReasonIdleLimit    CloseReason = "idle limit"           // idle for as long as the limit in force allows
 	ReasonMaxAge       CloseReason = "max age"              // Config.MaxConnAge
+	ReasonMaxRequests  CloseReason = "max requests"         // Config.MaxRequestsPerConn
 	ReasonIdleCap      CloseReason = "idle cap"             // more idle connections than MaxIdlePerHost or MaxIdleConns
 	ReasonNotKept      CloseReason = "not kept alive"       // the peer or the request said Connection: close
 	ReasonUnread       CloseReason = "answer not read"      // the response body was closed with much of it unread
@@ -43,6 +44,7 @@ type Totals struct {
 	Dials        uint64 `json:"dials"`         // dials started
 	DialsFailed  uint64 `json:"dials_failed"`  // dials that ended in an error
 	DialsUnused  uint64 `json:"dials_unused"`  // dials whose connection nobody was waiting for any more
+	DialsAhead   uint64 `json:"dials_ahead"`   // dials that no request asked for: Warm, MinIdlePerHost, and renewals
 	Opened       uint64 `json:"opened"`        // connections opened
 	Closed       uint64 `json:"closed"`        // connections closed
 	Waited       uint64 `json:"waited"`        // requests that had to wait for capacity or a dial
@@ -74,6 +76,7 @@ func (t *Totals) add(o *Totals) {
 	t.Dials += o.Dials
 	t.DialsFailed += o.DialsFailed
 	t.DialsUnused += o.DialsUnused
+	t.DialsAhead += o.DialsAhead
 	t.Opened += o.Opened
 	t.Closed += o.Closed
 	t.Waited += o.Waited

@@ -38,7 +38,45 @@ func checkConfig(cfg *Config, base *http.Transport) error {
 	if cfg.MaxIdlePerHost > 0 && base.MaxIdleConnsPerHost > 0 && cfg.MaxIdlePerHost != base.MaxIdleConnsPerHost {
 		return &ConfigError{"Config.MaxIdlePerHost", fmt.Sprintf("is %d, but Base.MaxIdleConnsPerHost is %d: set one of them", cfg.MaxIdlePerHost, base.MaxIdleConnsPerHost)}
 	}
+	if err := checkMinIdle(cfg, base); err != nil {
+		return err
+	}
 	return checkProtocols(cfg, base)
+}
+
+// checkMinIdle refuses a MinIdlePerHost that can't be kept. It comes after checkHosts.
+func checkMinIdle(cfg *Config, base *http.Transport) error {
+	all := HostConfig{
+		MinIdlePerHost:  cfg.MinIdlePerHost,
+		MaxIdlePerHost:  cmp.Or(cfg.MaxIdlePerHost, base.MaxIdleConnsPerHost),
+		MaxConnsPerHost: cmp.Or(cfg.MaxConnsPerHost, base.MaxConnsPerHost),
+	}
+	if err := checkLeast("Config", all, base); err != nil {
+		return err
+	}
+	return eachHost("Config.Hosts", cfg.Hosts, func(where, _ string, hc HostConfig) error {
+		return checkLeast(where, HostConfig{
+			MinIdlePerHost:  cmp.Or(hc.MinIdlePerHost, all.MinIdlePerHost),
+			MaxIdlePerHost:  cmp.Or(hc.MaxIdlePerHost, all.MaxIdlePerHost),
+			MaxConnsPerHost: cmp.Or(hc.MaxConnsPerHost, all.MaxConnsPerHost),
+		}, base)
+	})
+}
+
+// checkLeast checks MinIdlePerHost, as it is in force for a host, against what bounds it there.
+func checkLeast(where string, hc HostConfig, base *http.Transport) error {
+	if hc.MinIdlePerHost > 0 && base.DisableKeepAlives {
+		return &ConfigError{where + ".MinIdlePerHost", "Base.DisableKeepAlives is set, so that no connection is ever idle"}
+	}
+	for _, bound := range []struct {
+		name string
+		n    int
+	}{{"MaxIdlePerHost", hc.MaxIdlePerHost}, {"MaxConnsPerHost", hc.MaxConnsPerHost}, {"Base.MaxIdleConns", base.MaxIdleConns}} {
+		if bound.n > 0 && hc.MinIdlePerHost > bound.n {
+			return &ConfigError{where + ".MinIdlePerHost", fmt.Sprintf("is %d, but %s is %d: so many can't be kept", hc.MinIdlePerHost, bound.name, bound.n)}
+		}
+	}
+	return nil
 }
 
 // checkSigns refuses negative numbers: they mean nothing here, and "no limit" is zero.
@@ -52,6 +90,8 @@ func checkSigns(cfg *Config, base *http.Transport) error {
 		{"Config.MaxConnAge", int64(cfg.MaxConnAge)},
 		{"Config.ConfirmAfter", int64(cfg.ConfirmAfter)},
 		{"Config.MaxIdlePerHost", int64(cfg.MaxIdlePerHost)},
+		{"Config.MinIdlePerHost", int64(cfg.MinIdlePerHost)},
+		{"Config.MaxRequestsPerConn", int64(cfg.MaxRequestsPerConn)},
 		{"Config.MaxConnsPerHost", int64(cfg.MaxConnsPerHost)},
 		{"Config.MaxWait", int64(cfg.MaxWait)},
 		{"Config.MaxWaiters", int64(cfg.MaxWaiters)},
@@ -110,6 +150,7 @@ func checkHosts(cfg *Config) error {
 		for name, n := range map[string]int64{
 			"ProxyIdleTimeout": int64(hc.ProxyIdleTimeout), "IdleMargin": int64(hc.IdleMargin), "ConfirmAfter": int64(hc.ConfirmAfter), "MaxWait": int64(hc.MaxWait),
 			"MaxIdlePerHost": int64(hc.MaxIdlePerHost), "MaxConnsPerHost": int64(hc.MaxConnsPerHost), "MaxWaiters": int64(hc.MaxWaiters),
+			"MinIdlePerHost": int64(hc.MinIdlePerHost), "MaxRequestsPerConn": int64(hc.MaxRequestsPerConn),
 		} {
 			if n < 0 {
 				return &ConfigError{where + "." + name, "is negative; zero keeps the Config's value"}
