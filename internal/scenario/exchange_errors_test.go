@@ -22,6 +22,9 @@ import (
 
 var errWhy = errors.New("the user has left")
 
+// handshakeAtLeast is long enough for a handshake on a busy machine.
+const handshakeAtLeast = 300 * time.Millisecond
+
 // A mishap makes a request fail, and says what has to be known of it then.
 type mishap struct {
 	name    string
@@ -64,14 +67,14 @@ var mishaps = []mishap{
 	{
 		name: "no answer before the deadline", phase: pool.PhaseSent, timeout: true, play: keeps,
 		ctx: func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, 50*time.Millisecond)
+			return context.WithTimeout(ctx, handshakeAtLeast)
 		},
 		is: []error{context.DeadlineExceeded}, isNot: []error{context.Canceled},
 	},
 	{
 		name: "no answer before a deadline with a cause", phase: pool.PhaseSent, timeout: true, play: keeps,
 		ctx: func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeoutCause(ctx, 50*time.Millisecond, errWhy)
+			return context.WithTimeoutCause(ctx, handshakeAtLeast, errWhy)
 		},
 		is: []error{context.DeadlineExceeded, errWhy}, isNot: []error{context.Canceled},
 	},
