@@ -98,9 +98,10 @@ type Config struct {
 	// connections for requests that only HTTP/1 can carry, where HTTP/2 is spoken otherwise,
 	// have a limit of their own.)
 	MaxConnsPerHost int
-	// MaxWait is the longest that a request waits for capacity under MaxConnsPerHost;
-	// then it fails with ErrWaitTimeout. Zero: until its context ends. A dial under way
-	// for the request is not a wait for capacity; the dialer's limits bound it.
+	// MaxWait is the longest that a request waits for capacity: while all connections of
+	// MaxConnsPerHost are busy, or as many dials are under way as the host bears (see
+	// HostStats.DialWindow). Then it fails with ErrWaitTimeout. Zero: until its context ends.
+	// A dial under way for the request is not a wait for capacity; the dialer's limits bound it.
 	MaxWait time.Duration
 	// MaxWaiters bounds the requests that wait for a host's capacity; one more fails
 	// at once with ErrTooManyWaiters. Zero: no bound.
