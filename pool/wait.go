@@ -44,6 +44,9 @@ func (h *host) wait(ws wish) (grant, error) {
 		case d := <-w.ready:
 			return h.delivered(ws.ctx, w, d)
 		case <-expired:
+			if ws.ctx.Err() != nil { // which came first is not known any more
+				return grant{}, h.leave(w, wire.Ended(ws.ctx))
+			}
 			if err := h.expire(w); err != nil {
 				return grant{}, err
 			}

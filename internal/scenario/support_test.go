@@ -74,16 +74,7 @@ func newRig(t *testing.T, m mode) *rig {
 	r := &rig{t: t, mode: m}
 	goroutines, fds := goleak.IgnoreCurrent(), openFDs()
 	t.Cleanup(func() {
-		for _, tr := range r.pools {
-			tr.CloseIdleConnections()
-			tr.Close()
-		}
-		for _, tr := range r.pools {
-			checkBooks(t, tr)
-		}
-		for _, end := range r.ends {
-			end()
-		}
+		r.end()
 		if n := lateReads.Swap(0); n > 0 {
 			t.Errorf("request bodies were read %d times after their calls were over", n)
 		}
@@ -99,6 +90,20 @@ func newRig(t *testing.T, m mode) *rig {
 		}
 	})
 	return r
+}
+
+// end closes the transports, looks at their books, and ends what they were connected to.
+func (r *rig) end() {
+	for _, tr := range r.pools {
+		tr.CloseIdleConnections()
+		tr.Close()
+	}
+	for _, tr := range r.pools {
+		checkBooks(r.t, tr)
+	}
+	for _, end := range r.ends {
+		end()
+	}
 }
 
 // pool makes a transport that trusts the rig's peers. The rig closes it.
