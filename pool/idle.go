@@ -11,11 +11,10 @@ import (
 // is the one to be used next. Its last byte may have been read long ago, and it is given back
 // only now.
 func (h *host) pushIdleLocked(c *conn) {
-	i := len(h.idle)
-	for i > 0 && h.idle[i-1].idleSince.After(c.idleSince) {
-		i--
+	h.idle = append(h.idle, c)
+	for i := len(h.idle) - 1; i > 0 && h.idle[i-1].idleSince.After(c.idleSince); i-- {
+		h.idle[i-1], h.idle[i] = c, h.idle[i-1]
 	}
-	h.idle = slices.Insert(h.idle, i, c)
 	h.restLaterLocked(c)
 	h.t.idle.Add(1)
 }
@@ -137,6 +136,9 @@ func (h *host) removeIdleLocked(c *conn) {
 
 func (h *host) removeIdleAtLocked(i int) {
 	h.idle[i].state = connInUse
-	h.idle = slices.Delete(h.idle, i, i+1)
+	n := len(h.idle) - 1
+	copy(h.idle[i:], h.idle[i+1:])
+	h.idle[n] = nil
+	h.idle = h.idle[:n]
 	h.t.idle.Add(-1)
 }
