@@ -28,6 +28,7 @@ type wish struct {
 	w      **waiter        // made when there is something to wait for
 
 	caution *caution // what it asks of an idle connection; nil: nothing
+	avoid   []string // addresses that it would rather not have: see avoid.go
 }
 
 // acquire returns a connection whose peer was alive a moment ago: the newest idle one
@@ -38,6 +39,9 @@ func (h *host) acquire(ws wish) (grant, error) {
 	defer func() { (*ws.w).end() }()
 	for {
 		g, err := h.take(ws)
+		if err != nil && h.settles(&ws, err) {
+			continue
+		}
 		if err != nil {
 			return grant{}, err
 		}

@@ -129,7 +129,7 @@ func (c *call) take(begun bool) (err error) {
 		c.trace.GetConn(c.h.key.addr)
 	}
 	//lint:ignore SA1019 http.Client's Timeout sets Cancel for transports that it doesn't know
-	c.g, err = c.h.acquire(wish{c.req.Context(), c.req.Cancel, begun, c.h.speaks.both() && needsHTTP1(c.req), &c.w, c.caution.of(c.h)})
+	c.g, err = c.h.acquire(wish{c.req.Context(), c.req.Cancel, begun, c.h.speaks.both() && needsHTTP1(c.req), &c.w, c.caution.of(c.h), c.avoided()})
 	return err
 }
 

@@ -90,6 +90,7 @@ func (h *host) dialled(c *conn) {
 	h.endDialLocked(c)
 	h.tot.Opened++
 	h.noteProtocolLocked(c)
+	h.noteAddrsLocked(c)
 	h.noteDialedLocked(c.link, connect, now)
 	h.noteOpenedLocked(c, now)
 	c.cutDial = nil // it holds the request's context, which must not live as long as the connection

@@ -169,6 +169,8 @@ func (c *call) firstOf(r *wire.Request) bool {
 func (c *call) received(resp *http.Response) *http.Response {
 	if c.g.reused { // a peer has another timer for connections that were never used
 		c.h.noteSurvival(c.g.idle)
+	} else {
+		c.h.noteUseful(c.g.c)
 	}
 	resp.Request = c.req
 	resp.TLS = c.g.c.link.TLS

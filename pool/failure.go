@@ -84,6 +84,9 @@ func (c *call) lost(err error) *Error {
 	if !f.Answered && f.Sent > 0 && reason == ReasonPeerAborted {
 		c.h.noteCrossed(c.g)
 	}
+	if reason == ReasonPeerAborted && !f.Answered && !c.g.reused && !c.g.wasIdle {
+		c.h.noteUseless(c.g.c)
+	}
 	if c.g.wasIdle && !f.Answered && f.Sent > 0 {
 		c.h.suspect(c.g.idle, e.Timeout())
 	}
@@ -145,7 +148,7 @@ func (c *call) bodyTouched() bool {
 
 // describe adds to e what the connection is.
 func (c *conn) describe(e *Error) *Error {
-	e.Host, e.Proto, e.Addr = c.h.key.addr, "HTTP/1.1", remoteAddr(c.nc)
+	e.Host, e.Proto, e.Addr = c.h.key.addr, "HTTP/1.1", c.addr
 	if c.h2 != nil {
 		e.Proto = "HTTP/2.0"
 	}

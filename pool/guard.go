@@ -91,6 +91,9 @@ func NewGuard(cfg GuardConfig) (*Guard, error) {
 	if cfg.Dialer != nil {
 		g.dialer = *cfg.Dialer
 	}
+	if g.dialer.Memory == nil {
+		g.dialer.Memory = new(dialer.Memory)
+	}
 	g.cfg.TLSClientConfig = cfg.TLSClientConfig.Clone()
 	g.cfg.Hosts = make(map[string]GuardHost, len(cfg.Hosts))
 	for addr, gh := range cfg.Hosts {

@@ -22,6 +22,8 @@ type host struct {
 
 	limits atomic.Pointer[idleLimits] // what follows from known
 
+	addresses // see avoid.go
+
 	// speaks says which protocols may be spoken with it. Never changes.
 	speaks protocols
 
@@ -90,6 +92,11 @@ func (h *host) emptyLocked() bool {
 // or the newest idle one that will do for the wish. It is nil if there is neither, and not yet
 // held.
 func (h *host) pickLocked(ws wish, now time.Time) (c *conn, wasIdle bool) {
+	if len(ws.avoid) > 0 {
+		if c, wasIdle, decided := h.pickElsewhereLocked(ws, now); decided {
+			return c, wasIdle
+		}
+	}
 	if !ws.http1 {
 		if c := h.pickSharedLocked(ws.caution); c != nil {
 			return c, false

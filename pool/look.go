@@ -41,6 +41,7 @@ func (h *host) admit(g grant, ca *caution) (grant, error) {
 		return grant{}, nil
 	}
 	// Straight from its dial: another dial may meet the same, so retry decides.
+	h.noteUseless(g.c)
 	return grant{}, g.c.describe(&Error{Phase: PhaseUnsent, Host: h.key.addr, Err: err})
 }
 

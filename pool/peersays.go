@@ -107,7 +107,8 @@ func (c *conn) ConnClosed(err error) {
 		h.noteIdleCloseLocked(c, how, time.Now())
 	}
 	idle = idle || c.orphan // else who lets go last retires it
-	if !c.told && !own && c.state != connGone {
+	useless := !c.told && !own && c.state != connGone
+	if useless {
 		// It was never a connection that works. Whoever waited for its dial has waited for
 		// this, and would wait again with the next one.
 		err = handshakeError(h, err)
@@ -116,6 +117,9 @@ func (c *conn) ConnClosed(err error) {
 	}
 	h.dialMissingLocked()
 	h.mu.Unlock()
+	if useless {
+		h.noteUseless(c)
+	}
 	if idle {
 		h.retire(c, reason)
 	}

@@ -24,6 +24,7 @@ func (h *host) admitShared(g grant) (grant, error) {
 	if stale {
 		return grant{}, nil
 	}
+	h.noteUseless(g.c)
 	return grant{}, g.c.describe(&Error{Phase: PhaseUnsent, Host: h.key.addr, Err: err})
 }
 

@@ -57,6 +57,8 @@ func (c *call) lostStream(err error) *Error {
 		c.h.noteRefused()
 	} else if c.g.wasIdle && !f.Answered && f.Sent > 0 && endedByPeer(err) {
 		c.h.noteCrossed(c.g)
+	} else if !c.g.wasIdle && !f.Answered && !c.g.c.served.Load() && endedByPeer(err) {
+		c.h.noteUseless(c.g.c)
 	}
 	return e
 }
