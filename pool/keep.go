@@ -131,7 +131,10 @@ func (h *host) dialForLocked(t *tally, now time.Time, pace func(*tally, time.Tim
 	if !h.canDialAheadLocked(now) || pace != nil && !pace(t, now) {
 		return false
 	}
-	h.dialAheadLocked()
+	if !h.dialAheadLocked() {
+		return false
+	}
+	t.by(now.Add(aheadGrace))
 	t.coming = min(t.coming+t.each, plenty)
 	return true
 }
@@ -151,11 +154,15 @@ func (h *host) canDialAheadLocked(now time.Time) bool {
 
 // dialAheadLocked starts a dial for nobody. Its connection goes to the oldest waiter, if one
 // has come by then, or becomes idle.
-func (h *host) dialAheadLocked() {
-	h.tot.DialsAhead++
+func (h *host) dialAheadLocked() bool {
 	c := h.dialLocked()
+	if c == nil {
+		return false
+	}
+	h.tot.DialsAhead++
 	c.ahead = true
 	h.keeper.ahead++
+	return true
 }
 
 // noteOpenedLocked is called when c's dial has succeeded.
