@@ -60,10 +60,17 @@ func newCall(t *Transport, req *http.Request) *call {
 // run takes a connection and makes the exchange on it, again on another one if the first
 // turns out to be stale. It is called for the call that RoundTrip has made.
 func (c *call) run() (*http.Response, error) {
+	var h *host
+	defer func() { h.tripDone() }()
 	for n := 0; ; {
-		h, err := c.t.hostFor(c.req)
+		at, err := c.t.hostFor(c.req)
 		if err != nil {
 			return nil, c.failed(callerError(c.req.URL.Host, CallerHook, err))
+		}
+		if at != h {
+			at.trips.Add(1)
+			h.tripDone()
+			h = at
 		}
 		c.h = h
 		if err := c.take(n > 0); err == errForgotten {
@@ -150,6 +157,7 @@ func (c *call) pause(n int, e *Error) error {
 	defer t.Stop()
 	select {
 	case <-t.C:
+	case <-c.t.ctx.Done(): // closed, as the next connection will say
 	case <-c.req.Context().Done():
 	//lint:ignore SA1019 as in take
 	case <-c.req.Cancel:

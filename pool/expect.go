@@ -186,6 +186,7 @@ func (h *host) dialSpareLocked(streams int) {
 		return
 	}
 	h.dialLocked()
+	h.reapLocked(orphanGrace) // the next one may not come
 }
 
 // handshakeError is the error of a connection that ended before the peer's first SETTINGS,

@@ -20,6 +20,10 @@ type host struct {
 
 	sent, reused atomic.Uint64 // Totals' counters that each request touches
 
+	// trips are the requests without an answer. One may hold no connection and not wait for
+	// one either, as its last one failed and it is about to be sent again.
+	trips atomic.Int64
+
 	limits atomic.Pointer[idleLimits] // what follows from known
 
 	addresses // see avoid.go

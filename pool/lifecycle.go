@@ -75,18 +75,30 @@ func (t *Transport) Shutdown(ctx context.Context) error {
 func (t *Transport) atRest() bool {
 	for _, h := range t.allHosts() {
 		h.mu.Lock()
-		empty := h.emptyLocked()
+		quiet := h.quietLocked()
 		h.mu.Unlock()
-		if !empty {
+		if !quiet {
 			return false
 		}
 	}
 	return true
 }
 
+// quietLocked tells whether nothing of h is left that Shutdown waits for.
+func (h *host) quietLocked() bool { return h.emptyLocked() && h.trips.Load() == 0 }
+
+// tripDone is called when a request has its answer, or failed. The host may be nil.
+func (h *host) tripDone() {
+	if h != nil && h.trips.Add(-1) == 0 && h.t.closing() {
+		h.mu.Lock()
+		h.t.noteQuietLocked(h)
+		h.mu.Unlock()
+	}
+}
+
 // noteQuietLocked wakes Shutdown when h has come to rest.
 func (t *Transport) noteQuietLocked(h *host) {
-	if t.closing() && h.emptyLocked() {
+	if t.closing() && h.quietLocked() {
 		select {
 		case t.quiet <- struct{}{}:
 		default: // it is already to look

@@ -100,6 +100,9 @@ func (h *host) serveLocked(c *conn) (any bool) {
 			break
 		}
 	}
+	if any && c.leaving != "" { // it was given its last request, and is none to wait for any more
+		h.dialMissingLocked()
+	}
 	return any
 }
 
