@@ -83,8 +83,8 @@ type Config struct {
 	// idle limit, or MaxConnAge, are replaced before, and that is what it costs: so many
 	// dials in each of those spans, for connections that nobody may use. It is bounded by twice
 	// as many in a second, or 20, by MaxConnsPerHost, and by Base.MaxIdleConns, at which
-	// nothing is opened. A lack that connections in use would make up for is waited out for
-	// 40 ms. A host that refuses dials, or closes unused connections at once, is tried with
+	// nothing is opened. A lack that connections in use would make up for has to last for 25
+	// to 50 ms. A host that refuses dials, or closes unused connections at once, is tried with
 	// one at a time, with pauses of 100 ms to 30 s. Zero: none.
 	MinIdlePerHost int
 	// MaxRequestsPerConn is how many requests a connection carries at most, those on HTTP/2
@@ -94,9 +94,11 @@ type Config struct {
 	// before, if MaxConnsPerHost leaves room. Zero: no limit.
 	MaxRequestsPerConn int
 	// MaxConnsPerHost bounds a host's connections: dialing, in use and idle, HTTP/1 and
-	// HTTP/2 alike. Zero: Base.MaxConnsPerHost, and when that is zero too, no limit. (The
-	// connections for requests that only HTTP/1 can carry, where HTTP/2 is spoken otherwise,
-	// have a limit of their own.)
+	// HTTP/2 alike. Zero: Base.MaxConnsPerHost, and when that is zero too, no limit. A
+	// connection that was upgraded (101 Switching Protocols) counts until it is closed. If a
+	// request needs another protocol than all of them speak, as an Upgrade where HTTP/2 is
+	// spoken, the one that has been idle longest makes room, or an HTTP/2 one that is in use
+	// when its requests are done.
 	MaxConnsPerHost int
 	// MaxWait is the longest that a request waits for capacity: while all connections of
 	// MaxConnsPerHost are busy, or as many dials are under way as the host bears (see

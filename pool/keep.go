@@ -14,8 +14,8 @@ const (
 	// keepFor is for how long after the last request, or Warm, MinIdlePerHost is kept up.
 	keepFor = 5 * time.Minute
 	// keepDelay is how long a lack of idle connections has to last where those in use would
-	// make up for it: most are given back within milliseconds.
-	keepDelay = 40 * time.Millisecond
+	// make up for it: most are given back within milliseconds. It is seen up to as much later.
+	keepDelay = 25 * time.Millisecond
 	// aheadGrace is how long a dial that no request waits for may take.
 	aheadGrace = 30 * time.Second
 	// idleBoundPause is when to look again whether Base.MaxIdleConns leaves room.

@@ -17,8 +17,8 @@ const (
 	// busyFor is for how long after a request a host, or a connection, counts as being used.
 	busyFor = 2 * time.Second
 	// leastLead is how long before a connection goes its successor is dialled, at least: twice
-	// the time that a lack has to last.
-	leastLead = 2 * keepDelay
+	// the time after which a lack is seen.
+	leastLead = 4 * keepDelay
 )
 
 // leadLocked is how long before connections go their successors are dialled: three times what a

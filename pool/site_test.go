@@ -102,8 +102,9 @@ func (st *site) serve(p *peerConn, n int) {
 		io.Copy(io.Discard, req.Body)
 		st.mu.Lock()
 		st.carried[n]++
+		answer := st.answer
 		st.mu.Unlock()
-		st.pause(st.answer)
+		st.pause(answer)
 		if _, err := fmt.Fprintf(p, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"); err != nil {
 			return
 		}

@@ -131,8 +131,7 @@ func (h *host) warmLackLocked(t *tally) int {
 // as those in use can't make up for it, and the rest if it lasts.
 func (h *host) lackLocked(t *tally, now time.Time) int {
 	k, least := &h.keeper, h.cfg.MinIdlePerHost
-	coming := t.coming - h.queue.len()
-	lack := least - t.free - coming
+	lack := least - t.free - (t.coming - h.queue.len())
 	if least == 0 || lack <= 0 || age(now, h.usedAt) >= keepFor {
 		k.lackSince = time.Time{}
 		return 0
@@ -141,7 +140,7 @@ func (h *host) lackLocked(t *tally, now time.Time) int {
 		k.lack, k.lackSince = lack, now
 	}
 	k.lack = min(k.lack, lack)
-	sure := least - t.room - coming
+	sure := least - t.room - t.coming // also when all that is in use has come back
 	if since := now.Sub(k.lackSince); since < keepDelay {
 		t.by(k.lackSince.Add(keepDelay))
 		return max(sure, 0)
