@@ -95,6 +95,9 @@ func (c *conn) Suspect(yes bool) {
 func (c *conn) ConnClosed(err error) {
 	c.peerClosed.Store(true) // it's nothing that could be used, whoever closed it
 	h, how := c.h, c.sharedCloseOf(err)
+	if c.stillborn() { // before those who wait for it hear of it, and dial again
+		h.noteUseless(c)
+	}
 	h.mu.Lock()
 	reason, own := c.endReason(err), c.givenUpLocked()
 	if c.failing && c.leaving == ReasonError {
@@ -107,8 +110,7 @@ func (c *conn) ConnClosed(err error) {
 		h.noteIdleCloseLocked(c, how, time.Now())
 	}
 	idle = idle || c.orphan // else who lets go last retires it
-	useless := !c.told && !own && c.state != connGone
-	if useless {
+	if !c.told && !own && c.state != connGone {
 		// It was never a connection that works. Whoever waited for its dial has waited for
 		// this, and would wait again with the next one.
 		err = handshakeError(h, err)
@@ -117,9 +119,6 @@ func (c *conn) ConnClosed(err error) {
 	}
 	h.dialMissingLocked()
 	h.mu.Unlock()
-	if useless {
-		h.noteUseless(c)
-	}
 	if idle {
 		h.retire(c, reason)
 	}
@@ -132,6 +131,13 @@ func (c *conn) sharedCloseOf(err error) idleClose {
 		return idleClose(health.CauseOfRead(c.nc, io.EOF).String())
 	}
 	return idleClose(health.CauseOf(err).String())
+}
+
+// stillborn tells whether c, which has ended, did so before the peer's SETTINGS.
+func (c *conn) stillborn() bool {
+	c.h.mu.Lock()
+	defer c.h.mu.Unlock()
+	return !c.told && !c.givenUpLocked() && c.state != connGone
 }
 
 // givenUpLocked tells whether this side has left c, for a reason that says nothing of the peer.
