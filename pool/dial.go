@@ -9,22 +9,21 @@ import (
 	"example.com/connwise/dialer"
 )
 
-func (h *host) canDialLocked() bool {
-	return h.cfg.MaxConnsPerHost == 0 || len(h.conns) < h.cfg.MaxConnsPerHost
-}
-
 // dialMissingLocked starts dials for the waiters that nothing under way will serve, as
 // far as the limit and the window allow. A dial belongs to nobody: its connection goes to the oldest
 // waiter, or becomes idle.
 func (h *host) dialMissingLocked() {
 	if h.queue.len() > 0 && !h.canDialLocked() {
 		h.makeRoomLocked()
+		h.askTwinLocked()
 	}
 	for h.queue.len() > 0 && h.canDialLocked() && h.windowOpenLocked() && h.queue.len() > h.expectedLocked() && !h.t.closed() {
 		if h.pausesLocked(time.Now()) {
 			return
 		}
-		h.dialLocked()
+		if h.dialLocked() == nil {
+			return
+		}
 	}
 }
 
@@ -35,8 +34,17 @@ func (h *host) dialMissing() {
 }
 
 // dialLocked starts a dial. The waiter it was started for, if there is one, gives its
-// context's values (a hook may need them), not the context's end.
+// context's values (a hook may need them), not the context's end. It returns nil if the
+// limit has just been reached.
 func (h *host) dialLocked() *conn {
+	if !h.takeSlot() {
+		return nil
+	}
+	return h.dialOnSlotLocked()
+}
+
+// dialOnSlotLocked is dialLocked with a slot that is taken.
+func (h *host) dialOnSlotLocked() *conn {
 	c := &conn{h: h, epoch: h.epoch, dialAt: time.Now()}
 	if h.conns == nil {
 		h.conns = make(map[*conn]struct{})
@@ -111,6 +119,7 @@ func (h *host) dialled(c *conn) {
 	// For those whom the window held back, or for whom this one has no stream: it speaks HTTP/1,
 	// or the peer's limit came before it was known what is spoken.
 	h.dialMissing()
+	h.yield()
 }
 
 // unwantedLocked says why a connection for which nobody waits isn't kept, or "".
@@ -132,6 +141,7 @@ func (h *host) dialFailed(c *conn, err error) {
 	h.mu.Lock()
 	c.state = connGone
 	delete(h.conns, c)
+	h.giveSlotLocked()
 	h.endDialLocked(c)
 	h.tot.DialsFailed++
 	if !c.cut { // a cut says nothing to who came after it
@@ -143,6 +153,7 @@ func (h *host) dialFailed(c *conn, err error) {
 	h.t.noteQuietLocked(h)
 	empty := h.emptyLocked()
 	h.mu.Unlock()
+	h.passSlot()
 	if empty {
 		h.noteUnused()
 	}

@@ -19,7 +19,7 @@ type host struct {
 	aliases []rawKey // guarded by Transport.mu
 
 	sent, reused atomic.Uint64 // Totals' counters that each request touches
-
+	waited       atomic.Int64  // Totals.WaitTime
 	// trips are the requests without an answer. One may hold no connection and not wait for
 	// one either, as its last one failed and it is about to be sent again.
 	trips atomic.Int64
@@ -27,6 +27,10 @@ type host struct {
 	limits atomic.Pointer[idleLimits] // what follows from known
 
 	addresses // see avoid.go
+
+	slots *slots
+	short atomic.Bool // it may have waiters, and not one slot: see slots.go
+	asks  bool        // the twin is being asked for one; guarded by mu
 
 	// speaks says which protocols may be spoken with it. Never changes.
 	speaks protocols
@@ -190,6 +194,7 @@ func (h *host) offer(c *conn, now time.Time) {
 		h.t.idlers.add(h)
 	}
 	h.t.keepIdleBound()
+	h.yield()
 }
 
 // retire closes a connection that the caller holds, and then gives its slot to a
@@ -198,16 +203,25 @@ func (h *host) retire(c *conn, reason CloseReason) {
 	c.close()
 	h.mu.Lock()
 	h.forgetConnLocked(c, reason)
-	h.dialMissingLocked()
+	handOver := reason == ReasonMadeRoom
+	if !handOver {
+		h.giveSlotLocked()
+		h.dialMissingLocked()
+	}
 	empty := h.emptyLocked()
 	h.mu.Unlock()
+	if handOver {
+		h.handOverSlot()
+	} else {
+		h.passSlot()
+	}
 	if empty {
 		h.noteUnused()
 	}
 }
 
 // forgetConnLocked takes an opened connection, which is closed and not idle any more,
-// out of the books.
+// out of the books, but for its slot.
 func (h *host) forgetConnLocked(c *conn, reason CloseReason) {
 	if c.state == connGone {
 		panic("pool: connection retired twice")

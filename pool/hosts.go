@@ -103,6 +103,12 @@ func (t *Transport) addHost(raw rawKey, proxy *url.URL) *host {
 			}
 		}
 		h.route.ProxyTLS = t.set.tls
+		if twin := t.hosts[key.twin()]; twin != nil {
+			h.slots = twin.slots
+		} else {
+			h.slots = &slots{}
+		}
+		h.slots.hosts[key.slotsIndex()].Store(h)
 		h.refreshLocked(time.Now())
 		t.hosts[key] = h
 		t.mostHosts = max(t.mostHosts, len(t.hosts))
@@ -152,6 +158,7 @@ func (t *Transport) hostsLocked() []*host {
 // removeHostLocked takes h out of the maps.
 func (t *Transport) removeHostLocked(h *host) {
 	delete(t.hosts, h.key)
+	h.slots.hosts[h.key.slotsIndex()].CompareAndSwap(h, nil)
 	for _, raw := range h.aliases {
 		t.aliases.remove(raw)
 	}

@@ -1,11 +1,15 @@
 package pool
 
 import (
+	"context"
 	"crypto/tls"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -59,8 +63,8 @@ func TestTLSConfigIsACopy(t *testing.T) {
 	}
 }
 
-// HTTP/2 can't carry an Upgrade: on a host that speaks it, such a request gets HTTP/1.
-func TestUpgradeOnAnHTTP2Host(t *testing.T) {
+// echoServer speaks HTTP/2, and echoes what comes after an Upgrade.
+func echoServer(t *testing.T) *httptest.Server {
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") == "" {
 			io.WriteString(w, r.Proto)
@@ -78,7 +82,54 @@ func TestUpgradeOnAnHTTP2Host(t *testing.T) {
 	}))
 	srv.EnableHTTP2 = true
 	srv.StartTLS()
-	defer srv.Close()
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// Upgrades and HTTP/2 requests at the same time: both get on, within one limit.
+func TestUpgradesAndHTTP2ShareTheLimit(t *testing.T) {
+	for _, limit := range []int{1, 3} {
+		srv := echoServer(t)
+		base := &http.Transport{TLSClientConfig: srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone()}
+		var open, most atomic.Int64
+		base.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			n := open.Add(1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			c, err := new(net.Dialer).DialContext(ctx, network, addr)
+			if err != nil {
+				open.Add(-1)
+				return nil, err
+			}
+			return &countedConn{Conn: c, open: &open}, nil
+		}
+		tr, err := New(Config{Base: base, MaxConnsPerHost: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				for range 25 {
+					if i%2 == 0 {
+						wantProto(t, tr, srv.URL, "HTTP/2.0")
+					} else {
+						wantEcho(t, tr, srv.URL)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		tr.Close()
+		if n := most.Load(); n > int64(limit) || open.Load() != 0 {
+			t.Errorf("%d connections at a time, %d at the end, want %d and 0", n, open.Load(), limit)
+		}
+	}
+}
+
+// HTTP/2 can't carry an Upgrade: on a host that speaks it, such a request gets HTTP/1.
+func TestUpgradeOnAnHTTP2Host(t *testing.T) {
+	srv := echoServer(t)
 	for _, first := range []string{"", "x"} { // the host's protocol is known, or isn't
 		tr, err := New(Config{Base: &http.Transport{TLSClientConfig: srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone()}, MaxConnsPerHost: 1})
 		if err != nil {

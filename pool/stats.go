@@ -28,6 +28,7 @@ const (
 	ReasonClosed       CloseReason = "transport closed"     // Close
 	ReasonUploadUnsent CloseReason = "upload not completed" // the answer ended before the request's body did
 	ReasonGoAway       CloseReason = "goaway"               // HTTP/2: the peer takes no new request on it
+	ReasonMadeRoom     CloseReason = "made room"            // its slot was needed: MaxConnsPerHost, by a request that needs another protocol
 	ReasonUnconfirmed  CloseReason = "unconfirmed"          // idle longer than Config.ConfirmAfter, and nothing vouched for it
 	ReasonWornOut      CloseReason = "worn out"             // HTTP/2: its answers failed to come in time, or its stream ids ran out
 )

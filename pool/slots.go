@@ -1,0 +1,146 @@
+package pool
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// slots count the connections that MaxConnsPerHost bounds: a host's, and those of its twin. An
+// origin that speaks HTTP/2 has a second host for the requests that only HTTP/1 can
+// carry (hostKey.http1), and both have one limit. Neither's lock is taken under the
+// other's.
+type slots struct {
+	taken atomic.Int64
+	hosts [2]atomic.Pointer[host] // the second is the one for HTTP/1; nil: there is none
+}
+
+func (k hostKey) slotsIndex() int {
+	if k.http1 {
+		return 1
+	}
+	return 0
+}
+
+func (k hostKey) twin() hostKey {
+	k.http1 = !k.http1
+	return k
+}
+
+// twin is nil if there is none, nearly always.
+func (h *host) twin() *host { return h.slots.hosts[1-h.key.slotsIndex()].Load() }
+
+// canDialLocked tells whether a slot is free.
+func (h *host) canDialLocked() bool {
+	limit := h.cfg.MaxConnsPerHost
+	return limit == 0 || h.slots.taken.Load() < int64(limit)
+}
+
+// takeSlot takes a slot, if one is free.
+func (h *host) takeSlot() bool {
+	n := h.slots.taken.Add(1)
+	if limit := h.cfg.MaxConnsPerHost; limit == 0 || n <= int64(limit) {
+		return true
+	}
+	h.slots.taken.Add(-1)
+	return false
+}
+
+// giveSlotLocked gives a slot back. Who calls it calls passSlot when h.mu is unlocked.
+func (h *host) giveSlotLocked() { h.slots.taken.Add(-1) }
+
+// passSlot lets the twin's waiters have the slots that h's own have left.
+func (h *host) passSlot() {
+	if twin := h.twin(); twin != nil {
+		twin.dialMissing()
+	}
+}
+
+// handOverSlot gives the twin the slot of a connection that made room, which h's own waiters would
+// take otherwise.
+func (h *host) handOverSlot() {
+	if twin := h.twin(); twin != nil && twin.dialOn() {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.giveSlotLocked()
+	h.dialMissingLocked()
+}
+
+// dialOn starts a dial on a slot that is taken, if a waiter needs one now.
+func (h *host) dialOn() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.queue.len() <= h.expectedLocked() || !h.windowOpenLocked() || h.t.closed() || h.pausesLocked(time.Now()) {
+		return false
+	}
+	h.dialOnSlotLocked()
+	return true
+}
+
+// askTwinLocked makes the twin give up a connection, as h has waiters and the twin has all the
+// slots.
+func (h *host) askTwinLocked() {
+	twin := h.twin()
+	if twin == nil || len(h.conns) > 0 || h.asks {
+		return
+	}
+	h.asks = true
+	h.short.Store(true)
+	go func() {
+		twin.yield()
+		h.mu.Lock()
+		h.asks = false
+		h.mu.Unlock()
+	}()
+}
+
+// yield gives up a connection if the twin has waiters and h has all the slots: the one that
+// has been idle longest, or an HTTP/2 connection in use, which takes no new request then. It
+// is called without h.mu, also when one was opened or has become idle.
+func (h *host) yield() {
+	if twin := h.twin(); twin == nil || !twin.starves() {
+		return
+	}
+	h.mu.Lock()
+	c := h.oldestIdleLocked()
+	if c != nil {
+		h.takeIdleLocked(c)
+		h.leaveLocked(c, ReasonMadeRoom)
+	} else {
+		h.drainOneLocked()
+	}
+	h.mu.Unlock()
+	if c != nil {
+		h.retire(c, ReasonMadeRoom)
+	}
+}
+
+// starves tells whether h has waiters and not one slot.
+func (h *host) starves() bool {
+	if !h.short.Load() {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	starves := h.queue.len() > 0 && len(h.conns) == 0 && !h.canDialLocked()
+	h.short.Store(starves)
+	return starves
+}
+
+// drainOneLocked lets an HTTP/2 connection go when its requests are done, unless one does already.
+func (h *host) drainOneLocked() {
+	var least *conn
+	for c := range h.conns {
+		switch {
+		case c.leaving != "":
+			return
+		case c.state != connInUse || c.h2 == nil:
+		case least == nil || c.streams < least.streams:
+			least = c
+		}
+	}
+	if least != nil {
+		h.leaveLocked(least, ReasonMadeRoom)
+	}
+}
