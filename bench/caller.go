@@ -26,11 +26,14 @@ var errForeign = errors.New("bench: got the answer to another request")
 
 // call makes a call and records what came of it. A call that fails because ctx
 // has ended isn't recorded: the round won't be reported.
-func (c *caller) call(ctx context.Context, method string) {
+func (c *caller) call(ctx context.Context, method string) { c.callDue(ctx, method, time.Now()) }
+
+// callDue is call for one that was due at some time, from which it's counted how long it
+// took: what it waited before it could be made is part of that.
+func (c *caller) callDue(ctx context.Context, method string, due time.Time) {
 	id := c.rig.ids.next(method)
-	start := time.Now()
 	status, err := c.roundTrip(ctx, method, strconv.FormatUint(id, 10))
-	switch d := time.Since(start); {
+	switch d := time.Since(due); {
 	case err != nil && ctx.Err() != nil:
 	case err != nil:
 		c.get = nil // the transport may not be done with it

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -31,6 +32,13 @@ type Setup struct {
 	Roots   *x509.CertPool // the peer's authority; nil: the system's
 	// IdleTimeout is what the peer's documentation says; zero: nothing.
 	IdleTimeout time.Duration
+	// MaxConns is the most connections that the client may have, and MaxWait the longest
+	// that a call may wait for one of them; zero: no limit.
+	MaxConns int
+	MaxWait  time.Duration
+	// Ready is for how many requests at once connections are wanted ready at any time;
+	// zero: nothing is said.
+	Ready int
 	// Target is set where the peer is a server of somebody's (Options.Target): what is
 	// sent to it is bounded, and a client must not send a call again by itself.
 	Target bool
@@ -41,7 +49,7 @@ type Setup struct {
 func NetHTTP() Client {
 	return Client{
 		Name: "net/http",
-		Note: "http.DefaultTransport.Clone() with the protocol of the row, MaxIdleConnsPerHost = callers, MaxIdleConns = no limit",
+		Note: "http.DefaultTransport.Clone() with the protocol of the row, MaxIdleConnsPerHost = callers, MaxIdleConns = no limit, MaxConnsPerHost as given; before burst-warm a wave of as many requests as connwise warms connections",
 		New:  func(s Setup) (http.RoundTripper, error) { return s.Transport(), nil },
 	}
 }
@@ -51,9 +59,9 @@ func NetHTTP() Client {
 func Connwise() Client {
 	return Client{
 		Name: "connwise",
-		Note: "retry.Transport (default policy, off with a target) over pool.Transport; Base as net/http's here, ProxyIdleTimeout = the peer's idle timeout where it has one",
+		Note: "retry.Transport (default policy, off with a target) over pool.Transport; Base as net/http's here, ProxyIdleTimeout = the peer's idle timeout where it has one; in burst-warm MinIdlePerHost = what a burst and 100 ms of the rate need, and Warm of as many before; MaxConnsPerHost and MaxWait as given",
 		New: func(s Setup) (http.RoundTripper, error) {
-			p, err := pool.New(pool.Config{Base: s.Transport(), ProxyIdleTimeout: s.IdleTimeout})
+			p, err := pool.New(pool.Config{Base: s.Transport(), ProxyIdleTimeout: s.IdleTimeout, MaxWait: s.MaxWait, MinIdlePerHost: s.Ready})
 			if err != nil {
 				return nil, err
 			}
@@ -71,6 +79,11 @@ type connwise struct {
 	pool *pool.Transport
 }
 
+// Warm opens connections for n requests at once.
+func (c *connwise) Warm(ctx context.Context, url string, n int) error {
+	return c.pool.Warm(ctx, url, n)
+}
+
 // Close closes the pool.
 func (c *connwise) Close() error { return c.pool.Close() }
 
@@ -79,6 +92,7 @@ func (s Setup) Transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = s.Callers
 	t.MaxIdleConns = 0
+	t.MaxConnsPerHost = s.MaxConns
 	t.Protocols = protoNamed(s.Proto).protocols()
 	t.ForceAttemptHTTP2 = t.Protocols.HTTP2()
 	t.TLSClientConfig = &tls.Config{RootCAs: s.Roots}

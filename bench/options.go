@@ -1,18 +1,14 @@
 package bench
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"math"
-	"net/url"
-	"slices"
 	"strings"
 	"time"
 )
 
 // Options say what to run. The zero Options run every scenario over every protocol
-// with connwise and net/http, which takes a minute and a half.
+// with connwise and net/http, which takes less than two minutes.
 type Options struct {
 	// Scenarios and Protos are names, see ScenarioNames and ProtoNames. Empty: all;
 	// with a Target steady alone, over HTTP/1.1 alone.
@@ -32,11 +28,24 @@ type Options struct {
 	// included. One that takes longer has failed. Zero: 10 s.
 	CallTimeout time.Duration
 
-	// Workers are the callers at a time in all scenarios but burst. Zero: 32.
+	// Workers are the callers at a time in all scenarios but burst and burst-warm, whose
+	// load they don't bound. Zero: 32.
 	Workers int
-	// Burst is the number of requests in each wave of burst, which Workers doesn't
-	// bound. The last wave is smaller where Requests leaves less. Zero: 256.
+	// Burst is the number of requests in each wave of burst, and of those that burst-warm
+	// adds each second. The last wave is smaller where Requests leaves less. Zero: 256,
+	// and 500 in burst-warm.
 	Burst int
+	// Rate is how many requests burst-warm makes in a second beside its bursts. Zero: 2000.
+	Rate int
+	// Delay is how long the peer takes to answer in burst and burst-warm. Zero: 5 ms.
+	Delay time.Duration
+	// MaxConns is the most connections that a client may have to the server at a time, in
+	// all scenarios; those who want one more wait. Zero: no limit.
+	MaxConns int
+	// MaxWait is the longest that a call waits under MaxConns, with clients that have such
+	// a setting (net/http hasn't). Then it has failed, and avoidably: the peer never got
+	// it. Zero: no limit.
+	MaxWait time.Duration
 	// Duration is how long each row runs, all rounds together. Zero: 2 s. A row may
 	// take a little longer, as a wave that has begun is ended.
 	Duration time.Duration
@@ -76,149 +85,4 @@ func (e *UsageError) Error() string {
 		s += "; known: " + strings.Join(e.Known, ", ")
 	}
 	return s
-}
-
-// A plan is Options with names resolved and zeros replaced.
-type plan struct {
-	Options
-	scenarios []scenario
-	protos    []proto
-	target    *url.URL // nil: the peer
-}
-
-func (o Options) plan() (*plan, error) {
-	p := &plan{Options: o}
-	p.Workers = cmp.Or(o.Workers, 32)
-	p.Burst = cmp.Or(o.Burst, 256)
-	p.Duration = cmp.Or(o.Duration, 2*time.Second)
-	p.Rounds = cmp.Or(o.Rounds, 2)
-	p.IdleTimeout = cmp.Or(o.IdleTimeout, 100*time.Millisecond)
-	p.CallTimeout = cmp.Or(o.CallTimeout, 10*time.Second)
-	if o.Target != "" {
-		p.Requests = cmp.Or(o.Requests, targetRequests)
-	}
-	if len(o.Clients) == 0 {
-		p.Clients = []Client{Connwise(), NetHTTP()}
-	}
-	if err := p.checkNumbers(); err != nil {
-		return nil, err
-	}
-	if p.Requests > 0 {
-		p.Rounds = min(p.Rounds, p.Requests)
-		p.Burst = min(p.Burst, int(p.share(p.Rounds-1)))
-	}
-	if err := p.resolveTarget(); err != nil {
-		return nil, err
-	}
-	if err := p.resolveScenarios(); err != nil {
-		return nil, err
-	}
-	return p, p.resolveProtos()
-}
-
-// targetRequests is what Requests is with a target when nothing else is said: the
-// server is somebody's.
-const targetRequests = 1000
-
-// share returns how many of Requests a round may send, the last of them no fewer
-// than the others.
-func (p *plan) share(round int) int64 {
-	if p.Requests == 0 {
-		return math.MaxInt64
-	}
-	n := int64(p.Requests)
-	return n*int64(round+1)/int64(p.Rounds) - n*int64(round)/int64(p.Rounds)
-}
-
-// checkNumbers keeps the run within what one machine's loopback can take.
-func (p *plan) checkNumbers() error {
-	const most = 10_000 // connections: descriptors, in both processes
-	for _, n := range []struct {
-		option string
-		value  int
-		most   int
-	}{{"workers", p.Workers, most}, {"burst", p.Burst, most}, {"rounds", p.Rounds, 100}} {
-		if n.value < 1 || n.value > n.most {
-			return &UsageError{Option: n.option, Value: fmt.Sprint(n.value), Reason: fmt.Sprintf("must be 1 to %d", n.most)}
-		}
-	}
-	if p.Requests < 0 {
-		return &UsageError{Option: "requests", Value: fmt.Sprint(p.Requests), Reason: "must be 0 (no bound) or more"}
-	}
-	if p.Duration < 0 || p.Duration > time.Hour {
-		return &UsageError{Option: "duration", Value: p.Duration.String(), Reason: "must be more than 0 and at most 1h"}
-	}
-	if p.CallTimeout < 0 || p.CallTimeout > time.Hour {
-		return &UsageError{Option: "call-timeout", Value: p.CallTimeout.String(), Reason: "must be more than 0 and at most 1h"}
-	}
-	if p.IdleTimeout < 20*time.Millisecond || p.IdleTimeout > time.Minute {
-		return &UsageError{Option: "idle-timeout", Value: p.IdleTimeout.String(), Reason: "must be 20ms to 1m"}
-	}
-	return nil
-}
-
-func (p *plan) resolveTarget() error {
-	if p.Target == "" {
-		return nil
-	}
-	u, err := url.Parse(p.Target)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		// url.Parse's error would repeat the URL, credentials included.
-		return &UsageError{Option: "target", Value: redact(u), Reason: "must be a URL like http://host:port/path or https://host/path"}
-	}
-	p.target = u
-	return nil
-}
-
-func redact(u *url.URL) string {
-	if u == nil {
-		return "..."
-	}
-	return u.Redacted()
-}
-
-func (p *plan) resolveScenarios() error {
-	for _, name := range p.Options.Scenarios {
-		i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
-		if i < 0 {
-			return &UsageError{Option: "scenario", Value: name, Reason: "unknown", Known: ScenarioNames()}
-		}
-		if p.target != nil && !scenarios[i].target {
-			return &UsageError{Option: "scenario", Value: name, Reason: "needs the peer's faults, and can't run against a target", Known: targetScenarios()}
-		}
-		if !slices.ContainsFunc(p.scenarios, func(s scenario) bool { return s.name == name }) {
-			p.scenarios = append(p.scenarios, scenarios[i])
-		}
-	}
-	if len(p.scenarios) == 0 {
-		for _, s := range scenarios {
-			if p.target == nil || s.gentle {
-				p.scenarios = append(p.scenarios, s)
-			}
-		}
-	}
-	return nil
-}
-
-func (p *plan) resolveProtos() error {
-	for _, name := range p.Options.Protos {
-		i := slices.IndexFunc(protos, func(q proto) bool { return q.name == name })
-		if i < 0 {
-			return &UsageError{Option: "proto", Value: name, Reason: "unknown", Known: ProtoNames()}
-		}
-		if p.target != nil && protos[i].tls != (p.target.Scheme == "https") {
-			return &UsageError{Option: "proto", Value: name, Reason: "doesn't fit the target's scheme " + p.target.Scheme}
-		}
-		if !slices.Contains(p.protos, protos[i]) {
-			p.protos = append(p.protos, protos[i])
-		}
-	}
-	if len(p.protos) == 0 {
-		for _, q := range protos {
-			if p.target == nil || !q.h2 && q.tls == (p.target.Scheme == "https") {
-				p.protos = append(p.protos, q)
-			}
-		}
-	}
-	return nil
 }

@@ -27,15 +27,31 @@ type Result struct {
 	ExecutedTwice *int64 `json:"executed_twice"`
 	// Lost counts calls that were answered with 2xx and never executed.
 	Lost *int64 `json:"lost"`
-	// Dials counts the connections that the peer accepted.
-	Dials *int64 `json:"dials"`
+	// Dials counts the connections that the peer accepted, and PeakConns is the most that
+	// were open at one time.
+	Dials     *int64 `json:"dials"`
+	PeakConns *int64 `json:"peak_conns"`
+	// Dialled counts the calls that got a connection which was opened for a call, and not
+	// one that was ready (httptrace's GotConnInfo.Reused); nil in all scenarios but
+	// burst-warm.
+	Dialled *int64 `json:"dialled"`
 
-	// Latencies of the calls that got a 2xx answer, in microseconds; nil if none did.
+	// Latencies of the calls that got a 2xx answer, in microseconds; nil if none did. With
+	// waves they are of all waves taken together.
 	P50  *float64 `json:"p50_us"`
 	P99  *float64 `json:"p99_us"`
 	P999 *float64 `json:"p999_us"`
 
-	RPS float64 `json:"rps"` // calls in a second
+	// Waves counts the full waves of burst. The others are medians over these: of a wave's
+	// 50th and 99th percentile in microseconds, and of the connections that the peer accepted
+	// from it. Nil in other scenarios.
+	Waves     *int64   `json:"waves"`
+	WaveP50   *float64 `json:"wave_p50_us"`
+	WaveP99   *float64 `json:"wave_p99_us"`
+	WaveDials *int64   `json:"wave_dials"`
+
+	// RPS is how many calls were made in a second, the time between waves left out.
+	RPS float64 `json:"rps"`
 	// CPUPerRequest is this process's CPU time, user and system, in microseconds; nil
 	// where the system doesn't tell.
 	CPUPerRequest    *float64 `json:"cpu_us_per_request"`

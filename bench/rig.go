@@ -21,10 +21,12 @@ type rig struct {
 	rt          http.RoundTripper // that most callers share
 	build       func() (http.RoundTripper, error)
 	clients     []http.RoundTripper // to close
+	plan        *plan
 	proto       proto
 	url         *url.URL
 	peer        *server // nil with a target
 	callers     int
+	ready       int           // for so many requests at once connections are wanted
 	idleTimeout time.Duration // the peer's
 	callTimeout time.Duration // of each call to a target; zero: no limit, and no target
 	limit       int64         // on requests of the round, warm-up included
@@ -33,6 +35,9 @@ type rig struct {
 
 	ids   ids
 	taken atomic.Int64 // of limit
+
+	waves   []wave        // the full ones, where there are waves
+	dialled *atomic.Int64 // calls that got a new connection; nil: not counted
 
 	mu      sync.Mutex // guards what follows
 	latency *hdrhistogram.Histogram
@@ -93,8 +98,8 @@ func (r *rig) take(n int) int {
 func (r *rig) measure(f func()) {
 	r.latency.Reset()
 	before := r.ids.total()
-	r.end = time.Now().Add(r.length)
-	m := startMeter()
+	m := startMeter() // on a busy machine it takes its time, which isn't the round's
+	r.end = m.start.Add(r.length)
 	f()
 	r.used = m.stop()
 	r.used.requests = r.ids.total() - before

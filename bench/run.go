@@ -143,6 +143,7 @@ func (l *lab) round(ctx context.Context, s scenario, q proto, c Client, n int, t
 func (l *lab) newRig(s scenario, q proto, c Client, limit int64) (*rig, error) {
 	f := s.faults(l.plan)
 	r := &rig{
+		plan:        l.plan,
 		proto:       q,
 		url:         l.target,
 		callers:     s.callers(l.plan),
@@ -151,7 +152,15 @@ func (l *lab) newRig(s scenario, q proto, c Client, limit int64) (*rig, error) {
 		limit:       limit,
 		latency:     newHistogram(),
 	}
-	setup := Setup{Proto: q.name, Callers: r.callers, IdleTimeout: f.idle, Target: l.target != nil}
+	if s.warm != nil {
+		if r.ready = s.warm(l.plan); l.MaxConns > 0 {
+			r.ready = min(r.ready, l.MaxConns)
+		}
+	}
+	setup := Setup{
+		Proto: q.name, Callers: r.callers, IdleTimeout: f.idle, Target: l.target != nil,
+		MaxConns: l.MaxConns, MaxWait: l.MaxWait, Ready: r.ready,
+	}
 	var err error
 	if l.target != nil {
 		r.callTimeout = l.CallTimeout

@@ -46,6 +46,12 @@ func TestRunAll(t *testing.T) {
 		if *r.Lost != 0 {
 			t.Errorf("%s: %d lost", name, *r.Lost)
 		}
+		if *r.PeakConns < 1 || *r.PeakConns > *r.Dials || (r.Dialled != nil) != (r.Scenario == "burst-warm") {
+			t.Errorf("%s: %d connections at a time of %d, dialled %v", name, *r.PeakConns, *r.Dials, r.Dialled)
+		}
+		if (r.Waves != nil) != (r.Scenario == "burst") {
+			t.Errorf("%s: %v waves", name, r.Waves)
+		}
 		if r.Scenario == "goaway" && *r.Dials < r.Requests/goAwayEvery {
 			t.Errorf("%s: %d dials for %d requests, of which each connection takes %d", name, *r.Dials, r.Requests, goAwayEvery)
 		}
@@ -224,8 +230,8 @@ func TestClientThatCannotBeMade(t *testing.T) {
 
 func TestJSONShape(t *testing.T) {
 	names := []string{
-		"scenario", "proto", "client", "requests", "failed", "avoidable", "executed_twice", "lost", "dials",
-		"p50_us", "p99_us", "p999_us", "rps", "cpu_us_per_request", "allocs_per_request",
+		"scenario", "proto", "client", "requests", "failed", "avoidable", "executed_twice", "lost", "dials", "peak_conns", "dialled",
+		"p50_us", "p99_us", "p999_us", "waves", "wave_p50_us", "wave_p99_us", "wave_dials", "rps", "cpu_us_per_request", "allocs_per_request",
 	}
 	var b strings.Builder
 	rep := Report{Results: []Result{{Scenario: "steady", Dials: new(int64(3)), NotOK: 1, FirstError: "x"}}}

@@ -13,9 +13,13 @@ type scenario struct {
 	about  string
 	target bool // it can run against a server that isn't the peer
 	gentle bool // it does without being named
+	slow   bool // its peer takes Options.Delay
+	paced  bool // it keeps to Options.Rate
 	// faults are the peer's, and callers the most requests at a time.
 	faults  func(*plan) faults
 	callers func(*plan) int
+	// warm is for how many requests at once connections are wanted ready; nil: none.
+	warm func(*plan) int
 	// run makes calls until the rig has had enough.
 	run func(context.Context, *rig) error
 }
@@ -33,11 +37,22 @@ var scenarios = []scenario{
 	},
 	{
 		name:    "burst",
-		about:   "waves of simultaneous GETs, each on a cold client; the peer takes 5 ms to answer",
+		about:   "waves of simultaneous GETs, each on a new client that has no connection and knows nothing of the server, which takes 5 ms to answer (--delay). Before the next wave the last one's connections are closed, dials under way included. Every wave's p99 is taken, and the median of these",
 		target:  true,
-		faults:  func(*plan) faults { return faults{delay: 5 * time.Millisecond} },
+		slow:    true,
+		faults:  func(p *plan) faults { return faults{delay: p.Delay} },
 		callers: func(p *plan) int { return p.Burst },
 		run:     burst,
+	},
+	{
+		name:    "burst-warm",
+		about:   "open loop: 2000 GETs in a second (--rate) at their times, whether or not earlier ones are done, and 500 more (--burst) at once every second, the first of them after half a second. Latency counts from the time at which a GET was due. The server takes 5 ms (--delay). Connections for a burst and 100 ms of the rate are opened before",
+		slow:    true,
+		paced:   true,
+		faults:  func(p *plan) faults { return faults{delay: p.Delay} },
+		callers: func(*plan) int { return mostOpen },
+		warm:    func(p *plan) int { return min(mostOpen, p.warmBurst+max(p.Rate/10, 16)) },
+		run:     burstWarm,
 	},
 	{
 		name:    "idle-race",
@@ -75,10 +90,11 @@ func About(name string) string {
 	return ""
 }
 
-func targetScenarios() []string {
+// scenariosThat returns the names of those that are of a kind.
+func scenariosThat(are func(scenario) bool) []string {
 	var names []string
 	for _, s := range scenarios {
-		if s.target {
+		if are(s) {
 			names = append(names, s.name)
 		}
 	}
@@ -108,17 +124,6 @@ func steady(ctx context.Context, r *rig) error {
 // goaway keeps all callers busy; the peer does the rest.
 func goaway(ctx context.Context, r *rig) error {
 	r.measure(func() { r.busy(ctx, http.MethodPost) })
-	return nil
-}
-
-// burst sends waves, and drops the idle connections before each.
-func burst(ctx context.Context, r *rig) error {
-	r.measure(func() {
-		for n := r.more(ctx, r.callers); n > 0; n = r.more(ctx, r.callers) {
-			r.cool()
-			r.wave(ctx, n, http.MethodGet)
-		}
-	})
 	return nil
 }
 

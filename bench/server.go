@@ -74,6 +74,14 @@ func (s *server) addr() string {
 	return s.h1.Addr()
 }
 
+// count returns the connections so far.
+func (s *server) count() (peer.Count, error) {
+	if s.h2 != nil {
+		return s.h2.Count()
+	}
+	return s.h1.Count()
+}
+
 // close closes the server and returns its final report, and what it has seen of the
 // client against the protocol, which only a server for HTTP/2 looks for.
 func (s *server) close() (rep peer.Report, violation error, err error) {

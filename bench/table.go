@@ -3,24 +3,58 @@ package bench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"example.com/connwise/internal/texttable"
 )
 
-var columns = []string{
-	"scenario", "proto", "client", "requests", "failed", "avoidable", "twice", "lost",
-	"dials", "p50 us", "p99 us", "p99.9 us", "req/s", "cpu us/req", "allocs/req",
+// A column is one of the table.
+type column struct {
+	name string
+	cell func(Result) string // "-": nothing to say
+	some bool                // left out where no row has something to say
+}
+
+var columns = []column{
+	{name: "scenario", cell: func(r Result) string { return r.Scenario }},
+	{name: "proto", cell: func(r Result) string { return r.Proto }},
+	{name: "client", cell: func(r Result) string { return r.Client }},
+	{name: "requests", cell: func(r Result) string { return count(&r.Requests) }},
+	{name: "failed", cell: func(r Result) string { return count(&r.Failed) }},
+	{name: "avoidable", cell: func(r Result) string { return count(r.Avoidable) }},
+	{name: "twice", cell: func(r Result) string { return count(r.ExecutedTwice) }},
+	{name: "lost", cell: func(r Result) string { return count(r.Lost) }},
+	{name: "dials", cell: func(r Result) string { return count(r.Dials) }},
+	{name: "peak", cell: func(r Result) string { return count(r.PeakConns) }},
+	{name: "dialled", cell: func(r Result) string { return count(r.Dialled) }, some: true},
+	{name: "p50 us", cell: func(r Result) string { return number(r.P50) }},
+	{name: "p99 us", cell: func(r Result) string { return number(r.P99) }},
+	{name: "p99.9 us", cell: func(r Result) string { return number(r.P999) }},
+	{name: "req/s", cell: func(r Result) string { return number(&r.RPS) }},
+	{name: "cpu us/req", cell: func(r Result) string { return number(r.CPUPerRequest) }},
+	{name: "allocs/req", cell: func(r Result) string { return number(&r.AllocsPerRequest) }},
+	{name: "waves", cell: func(r Result) string { return count(r.Waves) }, some: true},
+	{name: "wave p50", cell: func(r Result) string { return number(r.WaveP50) }, some: true},
+	{name: "wave p99", cell: func(r Result) string { return number(r.WaveP99) }, some: true},
+	{name: "wave dials", cell: func(r Result) string { return count(r.WaveDials) }, some: true},
 }
 
 // WriteTable writes the report as a table for people, with a line on each row
 // that had errors. The error is w's.
 func (r Report) WriteTable(w io.Writer) error {
+	var names []string
 	rows := make([][]string, len(r.Results))
-	for i, row := range r.Results {
-		rows[i] = row.cells()
+	for _, c := range columns {
+		if c.some && !slices.ContainsFunc(r.Results, func(row Result) bool { return c.cell(row) != "-" }) {
+			continue
+		}
+		names = append(names, c.name)
+		for i, row := range r.Results {
+			rows[i] = append(rows[i], c.cell(row))
+		}
 	}
-	if err := texttable.Write(w, columns, rows, 3); err != nil {
+	if err := texttable.Write(w, names, rows, 3); err != nil {
 		return err
 	}
 	return r.writeErrors(w)
@@ -38,15 +72,6 @@ func (r Report) writeErrors(w io.Writer) error {
 		}
 	}
 	return nil
-}
-
-func (r Result) cells() []string {
-	return []string{
-		r.Scenario, r.Proto, r.Client, count(&r.Requests), count(&r.Failed),
-		count(r.Avoidable), count(r.ExecutedTwice), count(r.Lost), count(r.Dials),
-		number(r.P50), number(r.P99), number(r.P999), number(&r.RPS),
-		number(r.CPUPerRequest), number(&r.AllocsPerRequest),
-	}
 }
 
 func count(n *int64) string {

@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -15,10 +17,12 @@ type tally struct {
 	used                    usage
 	latency                 *hdrhistogram.Histogram
 	first                   error
+	waves                   []wave
+	dialled                 *int64 // nil: not counted
 }
 
 // A record is what the peer's oracle says about a row.
-type record struct{ avoidable, twice, lost, dials int64 }
+type record struct{ avoidable, twice, lost, dials, peak int64 }
 
 // add takes a round; rep is nil with a target.
 func (t *tally) add(r *rig, rep *peer.Report) {
@@ -29,6 +33,14 @@ func (t *tally) add(r *rig, rep *peer.Report) {
 	t.latency.Merge(r.latency)
 	if t.first == nil {
 		t.first = r.first
+	}
+	t.waves = append(t.waves, r.waves...)
+	if r.dialled != nil {
+		n := r.dialled.Load()
+		if t.dialled != nil {
+			n += *t.dialled
+		}
+		t.dialled = &n
 	}
 	if rep == nil {
 		return
@@ -41,6 +53,7 @@ func (t *tally) add(r *rig, rep *peer.Report) {
 	t.record.twice += j.twice
 	t.record.lost += j.lost
 	t.record.dials += int64(rep.Accepted)
+	t.record.peak = max(t.record.peak, int64(rep.Peak))
 }
 
 // judge compares the peer's executions with what the client said: ids 1 to safe
@@ -70,10 +83,17 @@ func (t *tally) result(scenario, proto, client string) Result {
 		Scenario: scenario, Proto: proto, Client: client,
 		Requests: t.requests, Failed: t.failed,
 		P50: micros(t.latency, 50), P99: micros(t.latency, 99), P999: micros(t.latency, 99.9),
-		NotOK: t.notOK,
+		Dialled: t.dialled, NotOK: t.notOK,
 	}
-	if t.record != nil {
-		r.Avoidable, r.ExecutedTwice, r.Lost, r.Dials = &t.record.avoidable, &t.record.twice, &t.record.lost, &t.record.dials
+	if j := t.record; j != nil {
+		r.Avoidable, r.ExecutedTwice, r.Lost = &j.avoidable, &j.twice, &j.lost
+		r.Dials, r.PeakConns = &j.dials, &j.peak
+	}
+	if len(t.waves) > 0 {
+		r.Waves = new(int64(len(t.waves)))
+		r.WaveP50 = median(t.waves, func(w wave) *float64 { return w.p50 })
+		r.WaveP99 = median(t.waves, func(w wave) *float64 { return w.p99 })
+		r.WaveDials = median(t.waves, func(w wave) *int64 { return w.dials })
 	}
 	if n := float64(t.used.requests); n > 0 {
 		r.RPS = round(n/t.used.wall.Seconds(), 0)
@@ -94,6 +114,22 @@ func micros(h *hdrhistogram.Histogram, percentile float64) *float64 {
 		return nil
 	}
 	return new(round(float64(h.ValueAtPercentile(percentile))/1e3, 1))
+}
+
+// median returns the one in the middle, the higher of two, of what the waves have; nil of
+// nothing.
+func median[T cmp.Ordered](waves []wave, of func(wave) *T) *T {
+	var xs []T
+	for _, w := range waves {
+		if x := of(w); x != nil {
+			xs = append(xs, *x)
+		}
+	}
+	if len(xs) == 0 {
+		return nil
+	}
+	slices.Sort(xs)
+	return &xs[len(xs)/2]
 }
 
 func round(x float64, digits int) float64 {

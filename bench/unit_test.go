@@ -43,7 +43,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		want string // in the error; empty: none
 	}{
 		{"zero", Options{}, ""},
-		{"scenario", Options{Scenarios: []string{"steady", "stedy"}}, `scenario "stedy": unknown; known: steady, burst, idle-race, restart, goaway`},
+		{"scenario", Options{Scenarios: []string{"steady", "stedy"}}, `scenario "stedy": unknown; known: steady, burst, burst-warm, idle-race, restart, goaway`},
 		{"proto", Options{Protos: []string{"h3"}}, `proto "h3": unknown; known: h1, h1s, h2, h2c`},
 		{"protos", Options{Protos: []string{"h2", "h2c"}}, ""},
 		{"workers", Options{Workers: -1}, "workers"},
@@ -53,10 +53,22 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"duration", Options{Duration: -time.Second}, "duration"},
 		{"call timeout", Options{CallTimeout: -time.Second}, "call-timeout"},
 		{"idle timeout", Options{IdleTimeout: time.Millisecond}, "20ms"},
+		{"delay", Options{Delay: -time.Second}, "more than 0"},
+		{"delay in burst", Options{Delay: time.Second, Scenarios: []string{"steady", "burst"}}, ""},
+		{"delay of nobody", Options{Delay: time.Second, Scenarios: []string{"steady", "goaway"}}, "known: burst, burst-warm"},
+		{"delay of a target", Options{Delay: time.Second, Target: "http://h/", Scenarios: []string{"burst"}}, "can't be set of a target"},
+		{"rate", Options{Rate: 1e6}, "1 to 100000"},
+		{"rate of nobody", Options{Rate: 1, Scenarios: []string{"burst"}}, "known: burst-warm"},
+		{"rate in burst-warm", Options{Rate: 1, Scenarios: []string{"burst-warm"}}, ""},
+		{"max conns", Options{MaxConns: -1}, "0 (no limit) or more"},
+		{"max wait", Options{MaxConns: 1, MaxWait: 2 * time.Hour}, "at most 1h"},
+		{"max wait for nothing", Options{MaxWait: time.Second}, "without max-conns"},
+		{"max wait and conns", Options{MaxWait: time.Second, MaxConns: 1}, ""},
 		{"target", Options{Target: "http://h/"}, ""},
 		{"target without scheme", Options{Target: "localhost:80"}, "must be a URL like"},
 		{"target broken", Options{Target: "http://u:secret@h:bad port/"}, "must be a URL like"},
 		{"target ftp", Options{Target: "ftp://u:secret@h/"}, "must be a URL like"},
+		{"target burst-warm", Options{Target: "http://h/", Scenarios: []string{"burst-warm"}}, "known: steady, burst"},
 		{"target idle-race", Options{Target: "http://h/", Scenarios: []string{"idle-race"}}, "known: steady, burst"},
 		{"target proto", Options{Target: "http://h/", Protos: []string{"h1s"}}, "scheme http"},
 		{"target h2", Options{Target: "http://h/", Protos: []string{"h2"}}, "scheme http"},
@@ -92,6 +104,9 @@ func TestPlanFillsIn(t *testing.T) {
 	if len(p.scenarios) != 2 || p.scenarios[0].name != "burst" {
 		t.Errorf("scenarios %v, want burst and steady once each", namesOf(p.scenarios, func(s scenario) string { return s.name }))
 	}
+	if p.Burst != 256 || p.warmBurst != 500 || p.Rate != 2000 || p.Delay != 5*time.Millisecond {
+		t.Errorf("defaults of the bursts: %d, %d, %d, %v", p.Burst, p.warmBurst, p.Rate, p.Delay)
+	}
 	if len(p.protos) != 4 || len(p.Clients) != 2 || p.Workers != 32 || p.Rounds != 2 {
 		t.Errorf("defaults: %+v", p)
 	}
@@ -123,13 +138,13 @@ func TestSetupSpeaksTheProtocolOfTheRow(t *testing.T) {
 		{proto: "", http1: true, unknown: true},
 	}
 	for _, tt := range tests {
-		tr := Setup{Proto: tt.proto, Callers: 300}.Transport()
+		tr := Setup{Proto: tt.proto, Callers: 300, MaxConns: 7}.Transport()
 		p := tr.Protocols
 		if p.HTTP1() != tt.http1 || p.HTTP2() != tt.h2 || p.UnencryptedHTTP2() != tt.h2c || tr.ForceAttemptHTTP2 != tt.forced {
 			t.Errorf("%q: protocols %v, forced %v", tt.proto, p, tr.ForceAttemptHTTP2)
 		}
-		if tr.MaxIdleConnsPerHost != 300 || tr.MaxIdleConns != 0 {
-			t.Errorf("idle connections %d and %d, want 300 and no limit", tr.MaxIdleConnsPerHost, tr.MaxIdleConns)
+		if tr.MaxIdleConnsPerHost != 300 || tr.MaxIdleConns != 0 || tr.MaxConnsPerHost != 7 {
+			t.Errorf("idle connections %d and %d of %d, want 300 and no limit of 7", tr.MaxIdleConnsPerHost, tr.MaxIdleConns, tr.MaxConnsPerHost)
 		}
 		if (AboutProto(tt.proto) == "") != tt.unknown {
 			t.Errorf("%q is %q", tt.proto, AboutProto(tt.proto))
@@ -171,26 +186,5 @@ func TestPaceStaysInRange(t *testing.T) {
 	}
 	if below < 450 || below > 550 {
 		t.Errorf("%d of 1000 pauses below 0.9 of the timeout, want about half", below)
-	}
-}
-
-func TestTable(t *testing.T) {
-	var b strings.Builder
-	rep := Report{Results: []Result{
-		{Scenario: "steady", Proto: "h1", Client: "a", Requests: 1234567, Avoidable: new(int64(0)), P50: new(12.345), RPS: 98765},
-		{Scenario: "burst", Proto: "h1s", Client: "b", Failed: 2, NotOK: 3, FirstError: "some error"},
-	}}
-	if err := rep.WriteTable(&b); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if len(lines) != 5 {
-		t.Fatalf("want a header, a line, two rows and an error:\n%s", b.String())
-	}
-	if got := strings.Fields(lines[2]); got[3] != "1234567" || got[5] != "0" || got[6] != "-" || got[9] != "12.3" || got[10] != "-" || got[12] != "98765" {
-		t.Errorf("row %q", got)
-	}
-	if want := "burst h1s b: 2 failed, 3 answers not 2xx; first: some error"; lines[4] != want {
-		t.Errorf("error line %q, want %q", lines[4], want)
 	}
 }

@@ -26,6 +26,12 @@ func newBench() *cobra.Command {
 		Long: `bench runs connwise and net/http in turn against a faulty server of its own, in a
 process of its own, and prints a row for each scenario, protocol and client.
 
+Clients:
+` + listHelp(clientNames(), clientNote) + `
+Both run in this process, in turns, with the same GOMAXPROCS. --max-conns is
+MaxConnsPerHost of both; --max-wait is connwise's alone, as net/http waits for a
+connection until the call ends.
+
 Scenarios:
 ` + listHelp(bench.ScenarioNames(), bench.About) + `
 Protocols:
@@ -39,10 +45,20 @@ Columns:
   twice       calls executed more than once; GETs don't count, they may be repeated
   lost        calls reported as done that the server never executed
   dials       connections that the server accepted
+  peak        the most that it had open at one time
+  dialled     calls that got a connection which was opened for a call, and not one that
+              was ready (burst-warm)
+  waves       full waves (burst), and the medians over them of a wave's p50 and p99 in
+              microseconds and of its dials; the other latencies are of all waves together
   cpu, allocs of this process, the loop that makes the calls included
 
 Latencies (p50 to p99.9) are those of calls with a 2xx answer, "-" without any. The
 command fails when no call of a row got one.
+
+--json prints {"results":[...]} with the same: scenario, proto, client, requests, failed,
+avoidable, executed_twice, lost, dials, peak_conns, dialled, p50_us, p99_us, p999_us,
+waves, wave_p50_us, wave_p99_us, wave_dials, rps, cpu_us_per_request, allocs_per_request;
+null where the table has "-" or leaves a column out.
 
 With --target the load goes to your own server: one GET for each protocol to see that
 it's there, and then GETs of the scenario steady; burst runs only when named, nothing
@@ -54,11 +70,16 @@ failed. What the server executed isn't known, and such columns show "-".`,
 		Example: `  connwise bench
   connwise bench --scenario idle-race,restart --proto h1s --duration 10s
   connwise bench --scenario goaway --proto h2,h2c
+  connwise bench --scenario burst --proto h1s --burst 1000 --delay 200ms --duration 10s --rounds 5
+  connwise bench --scenario burst --proto h1s --burst 1000 --max-conns 32 --max-wait 5s
+  connwise bench --scenario burst-warm --proto h1s --duration 20s --rounds 1
   connwise bench --scenario steady --workers 64 --json
   connwise bench --target https://staging.example/healthz --workers 2 --requests 50`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
+			unset(cmd, "rate", &o.Rate)
+			unset(cmd, "delay", &o.Delay)
 			named(cmd, "scenario", &o.Scenarios)
 			named(cmd, "proto", &o.Protos)
 			named(cmd, "clients", &clients)
@@ -73,8 +94,12 @@ failed. What the server executed isn't known, and such columns show "-".`,
 	f.StringSliceVar(&o.Protos, "proto", nil, "protocols: "+strings.Join(bench.ProtoNames(), ",")+" (default all; with --target h1 or h1s)")
 	f.StringSliceVar(&clients, "clients", []string{"connwise", "net/http"}, "clients to compare")
 	f.StringVar(&o.Target, "target", "", "URL of your own server to load in place of the faulty one")
-	f.IntVar(&o.Workers, "workers", 32, "callers at a time, in all scenarios but burst")
-	f.IntVar(&o.Burst, "burst", 256, "requests at a time in burst, --requests at most")
+	f.IntVar(&o.Workers, "workers", 32, "callers at a time, in all scenarios but burst and burst-warm")
+	f.IntVar(&o.Burst, "burst", 0, "requests at a time in burst, --requests at most, and in each burst of burst-warm (default 256 and 500)")
+	f.IntVar(&o.Rate, "rate", 2000, "requests in a second in burst-warm, beside its bursts")
+	f.DurationVar(&o.Delay, "delay", 5*time.Millisecond, "how long the server takes to answer in burst and burst-warm")
+	f.IntVar(&o.MaxConns, "max-conns", 0, "most connections of each client at a time (0: no limit)")
+	f.DurationVar(&o.MaxWait, "max-wait", 0, "longest wait for one of --max-conns, in connwise; then the call has failed (0: no limit)")
 	f.DurationVar(&o.Duration, "duration", 2*time.Second, "how long each row runs")
 	f.IntVar(&o.Requests, "requests", 0, "most requests that each row sends (0: with --target 1000, otherwise no bound but the duration)")
 	f.DurationVar(&o.CallTimeout, "call-timeout", 10*time.Second, "most time for each call to --target")
@@ -82,6 +107,15 @@ failed. What the server executed isn't known, and such columns show "-".`,
 	f.DurationVar(&o.IdleTimeout, "idle-timeout", 100*time.Millisecond, "the server's idle timeout in idle-race")
 	f.BoolVar(&asJSON, "json", false, "print JSON instead of a table")
 	return cmd
+}
+
+func clientNames() []string {
+	return []string{bench.Connwise().Name, bench.NetHTTP().Name}
+}
+
+func clientNote(name string) string {
+	cs, _ := bench.ClientsNamed(name) // one of clientNames
+	return cs[0].Note
 }
 
 // listHelp says of each name what it means.
@@ -113,7 +147,7 @@ func wrap(text string, width int) []string {
 
 // runBench runs o and prints what finished, even when the run was interrupted.
 func runBench(cmd *cobra.Command, o bench.Options, asJSON bool) error {
-	if err := positive(cmd, "workers", "burst", "rounds", "duration", "idle-timeout", "call-timeout"); err != nil {
+	if err := positive(cmd, "workers", "burst", "rate", "delay", "rounds", "duration", "idle-timeout", "call-timeout"); err != nil {
 		return err
 	}
 	stdout, stderr := cmd.OutOrStdout(), cmd.ErrOrStderr()
@@ -168,10 +202,19 @@ func named(cmd *cobra.Command, flag string, list *[]string) {
 	}
 }
 
+// unset makes a flag's default zero, which is Options' own: given explicitly, it may be
+// refused where no scenario has it.
+func unset[T any](cmd *cobra.Command, flag string, value *T) {
+	if !cmd.Flags().Changed(flag) {
+		*value = *new(T)
+	}
+}
+
 // positive refuses zeros that Options would take for "not set".
 func positive(cmd *cobra.Command, flags ...string) error {
 	for _, name := range flags {
-		if v := cmd.Flags().Lookup(name).Value.String(); v == "0" || v == "0s" {
+		f := cmd.Flags().Lookup(name)
+		if v := f.Value.String(); f.Changed && (v == "0" || v == "0s") {
 			return &usageError{fmt.Sprintf("--%s must be more than 0", name)}
 		}
 	}

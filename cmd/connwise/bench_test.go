@@ -24,7 +24,7 @@ func TestBenchTable(t *testing.T) {
 	}
 	rows := 0
 	for line := range strings.Lines(got.stdout) {
-		if f := strings.Fields(line); len(f) == 15 && !strings.HasSuffix(f[2], ":") && (f[0] == "steady" || f[0] == "goaway") {
+		if f := strings.Fields(line); len(f) == 16 && !strings.HasSuffix(f[2], ":") && (f[0] == "steady" || f[0] == "goaway") {
 			rows++ // and no line about a row's errors
 		}
 	}
@@ -48,6 +48,34 @@ func TestBenchJSON(t *testing.T) {
 	for i, proto := range []string{"h1s", "h2"} {
 		if r := rep.Results[i]; r.Client != "connwise" || r.Proto != proto || r.Requests != 20 || *r.Lost != 0 {
 			t.Errorf("result %+v", r)
+		}
+	}
+}
+
+// TestBenchBurstUnderALimit reads from the JSON what a limit is for.
+func TestBenchBurstUnderALimit(t *testing.T) {
+	got := exec(t.Context(), strings.Fields("bench --scenario burst --proto h1s --burst 40 --delay 1ms --max-conns 3 --max-wait 5s --duration 100ms --rounds 1 --json")...)
+	if got.code != exitOK {
+		t.Fatalf("exit code %d: %s", got.code, got.stderr)
+	}
+	var rep bench.Report
+	if err := json.Unmarshal([]byte(got.stdout), &rep); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rep.Results {
+		if r.Failed != 0 || *r.Waves < 1 || *r.PeakConns > 3 || *r.WaveDials > 3 || r.Requests%40 != 0 {
+			t.Errorf("%+v: want full waves of 40 over 3 connections at most", r)
+		}
+	}
+}
+
+// TestBenchHelpSaysHowClientsAreSet checks that nobody has to run it to see.
+func TestBenchHelpSaysHowClientsAreSet(t *testing.T) {
+	got := exec(t.Context(), "bench", "--help")
+	help := strings.Join(strings.Fields(got.stdout), " ")
+	for _, c := range []bench.Client{bench.Connwise(), bench.NetHTTP()} {
+		if !strings.Contains(help, c.Name+" "+c.Note) {
+			t.Errorf("--help lacks the note of %s: %s", c.Name, c.Note)
 		}
 	}
 }

@@ -1,0 +1,198 @@
+package bench
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// A plan is Options with names resolved and zeros replaced.
+type plan struct {
+	Options
+	scenarios []scenario
+	protos    []proto
+	target    *url.URL // nil: the peer
+	warmBurst int      // Burst, in burst-warm
+}
+
+func (o Options) plan() (*plan, error) {
+	p := &plan{Options: o}
+	p.Workers = cmp.Or(o.Workers, 32)
+	p.Burst = cmp.Or(o.Burst, 256)
+	p.warmBurst = cmp.Or(o.Burst, 500)
+	p.Rate = cmp.Or(o.Rate, 2000)
+	p.Delay = cmp.Or(o.Delay, 5*time.Millisecond)
+	p.Duration = cmp.Or(o.Duration, 2*time.Second)
+	p.Rounds = cmp.Or(o.Rounds, 2)
+	p.IdleTimeout = cmp.Or(o.IdleTimeout, 100*time.Millisecond)
+	p.CallTimeout = cmp.Or(o.CallTimeout, 10*time.Second)
+	if o.Target != "" {
+		p.Requests = cmp.Or(o.Requests, targetRequests)
+	}
+	if len(o.Clients) == 0 {
+		p.Clients = []Client{Connwise(), NetHTTP()}
+	}
+	if err := p.checkNumbers(); err != nil {
+		return nil, err
+	}
+	if p.Requests > 0 {
+		p.Rounds = min(p.Rounds, p.Requests)
+		p.Burst = min(p.Burst, int(p.share(p.Rounds-1)))
+	}
+	if err := p.resolveTarget(); err != nil {
+		return nil, err
+	}
+	if err := p.resolveScenarios(); err != nil {
+		return nil, err
+	}
+	if err := p.checkUses(o); err != nil {
+		return nil, err
+	}
+	return p, p.resolveProtos()
+}
+
+// targetRequests is what Requests is with a target when nothing else is said: the
+// server is somebody's.
+const targetRequests = 1000
+
+// share returns how many of Requests a round may send, the last of them no fewer
+// than the others.
+func (p *plan) share(round int) int64 {
+	if p.Requests == 0 {
+		return math.MaxInt64
+	}
+	n := int64(p.Requests)
+	return n*int64(round+1)/int64(p.Rounds) - n*int64(round)/int64(p.Rounds)
+}
+
+// mostOpen bounds the calls under way, and so the connections: each takes a descriptor
+// in both processes.
+const mostOpen = 10_000
+
+// checkNumbers keeps the run within what one machine's loopback can take.
+func (p *plan) checkNumbers() error {
+	for _, n := range []struct {
+		option string
+		value  int
+		most   int
+	}{{"workers", p.Workers, mostOpen}, {"burst", p.Burst, mostOpen}, {"rate", p.Rate, 100_000}, {"rounds", p.Rounds, 100}} {
+		if n.value < 1 || n.value > n.most {
+			return &UsageError{Option: n.option, Value: fmt.Sprint(n.value), Reason: fmt.Sprintf("must be 1 to %d", n.most)}
+		}
+	}
+	if p.Requests < 0 {
+		return &UsageError{Option: "requests", Value: fmt.Sprint(p.Requests), Reason: "must be 0 (no bound) or more"}
+	}
+	if p.MaxConns < 0 {
+		return &UsageError{Option: "max-conns", Value: fmt.Sprint(p.MaxConns), Reason: "must be 0 (no limit) or more"}
+	}
+	for _, d := range []struct {
+		option string
+		value  time.Duration
+		most   time.Duration
+	}{{"duration", p.Duration, time.Hour}, {"call-timeout", p.CallTimeout, time.Hour}, {"max-wait", p.MaxWait, time.Hour}, {"delay", p.Delay, 10 * time.Second}} {
+		if d.value < 0 || d.value > d.most {
+			return &UsageError{Option: d.option, Value: d.value.String(), Reason: "must be more than 0 and at most " + short(d.most)}
+		}
+	}
+	if p.IdleTimeout < 20*time.Millisecond || p.IdleTimeout > time.Minute {
+		return &UsageError{Option: "idle-timeout", Value: p.IdleTimeout.String(), Reason: "must be 20ms to 1m"}
+	}
+	return nil
+}
+
+// short is d.String without minutes and seconds of zero.
+func short(d time.Duration) string {
+	if d%time.Hour == 0 {
+		return fmt.Sprintf("%dh", d/time.Hour)
+	}
+	return d.String()
+}
+
+// checkUses refuses options that would change nothing. They are given, as in p a zero
+// has been replaced.
+func (p *plan) checkUses(given Options) error {
+	uses := func(kind func(scenario) bool) bool { return slices.ContainsFunc(p.scenarios, kind) }
+	paced := func(s scenario) bool { return s.paced }
+	slow := func(s scenario) bool { return s.slow }
+	switch {
+	case given.MaxWait > 0 && given.MaxConns == 0:
+		return &UsageError{Option: "max-wait", Value: given.MaxWait.String(), Reason: "nothing waits without max-conns"}
+	case given.Delay > 0 && p.target != nil:
+		return &UsageError{Option: "delay", Value: given.Delay.String(), Reason: "is the peer's, and can't be set of a target"}
+	case given.Delay > 0 && !uses(slow):
+		return &UsageError{Option: "delay", Value: given.Delay.String(), Reason: "none of the scenarios chosen has it", Known: scenariosThat(slow)}
+	case given.Rate > 0 && !uses(paced):
+		return &UsageError{Option: "rate", Value: fmt.Sprint(given.Rate), Reason: "none of the scenarios chosen has it", Known: scenariosThat(paced)}
+	}
+	return nil
+}
+
+func (p *plan) resolveTarget() error {
+	if p.Target == "" {
+		return nil
+	}
+	u, err := url.Parse(p.Target)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		// url.Parse's error would repeat the URL, credentials included.
+		return &UsageError{Option: "target", Value: redact(u), Reason: "must be a URL like http://host:port/path or https://host/path"}
+	}
+	p.target = u
+	return nil
+}
+
+func redact(u *url.URL) string {
+	if u == nil {
+		return "..."
+	}
+	return u.Redacted()
+}
+
+func (p *plan) resolveScenarios() error {
+	for _, name := range p.Options.Scenarios {
+		i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
+		if i < 0 {
+			return &UsageError{Option: "scenario", Value: name, Reason: "unknown", Known: ScenarioNames()}
+		}
+		if p.target != nil && !scenarios[i].target {
+			return &UsageError{Option: "scenario", Value: name, Reason: "is for the peer alone, and can't run against a target", Known: scenariosThat(func(s scenario) bool { return s.target })}
+		}
+		if !slices.ContainsFunc(p.scenarios, func(s scenario) bool { return s.name == name }) {
+			p.scenarios = append(p.scenarios, scenarios[i])
+		}
+	}
+	if len(p.scenarios) == 0 {
+		for _, s := range scenarios {
+			if p.target == nil || s.gentle {
+				p.scenarios = append(p.scenarios, s)
+			}
+		}
+	}
+	return nil
+}
+
+func (p *plan) resolveProtos() error {
+	for _, name := range p.Options.Protos {
+		i := slices.IndexFunc(protos, func(q proto) bool { return q.name == name })
+		if i < 0 {
+			return &UsageError{Option: "proto", Value: name, Reason: "unknown", Known: ProtoNames()}
+		}
+		if p.target != nil && protos[i].tls != (p.target.Scheme == "https") {
+			return &UsageError{Option: "proto", Value: name, Reason: "doesn't fit the target's scheme " + p.target.Scheme}
+		}
+		if !slices.Contains(p.protos, protos[i]) {
+			p.protos = append(p.protos, protos[i])
+		}
+	}
+	if len(p.protos) == 0 {
+		for _, q := range protos {
+			if p.target == nil || !q.h2 && q.tls == (p.target.Scheme == "https") {
+				p.protos = append(p.protos, q)
+			}
+		}
+	}
+	return nil
+}
