@@ -154,6 +154,14 @@ func (c *conn) idleLimit() time.Duration {
 
 // candidate is called under host.mu.
 func (c *conn) candidate(now time.Time) candidate {
+	cand := c.held(now)
+	cand.outdated = c.epoch != c.h.epoch
+	return cand
+}
+
+// held is what candidate says, but whether it is outdated. For an HTTP/1.1 connection
+// whoever holds it can tell that without host.mu.
+func (c *conn) held(now time.Time) candidate {
 	var idle, old time.Duration
 	if c.streams == 0 { // else others use it
 		idle = age(now, c.idleSince)
@@ -166,7 +174,6 @@ func (c *conn) candidate(now time.Time) candidate {
 		age: old, maxAge: c.maxAge,
 		uses: c.uses, maxUses: c.h.cfg.MaxRequestsPerConn,
 		peerClosed: c.peerClosed.Load(),
-		outdated:   c.epoch != c.h.epoch,
 	}
 }
 

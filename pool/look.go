@@ -17,13 +17,12 @@ func (h *host) admit(g grant, ca *caution) (grant, error) {
 	if g.reused && !g.wasIdle {
 		// It was judged when it was handed over. On a busy machine its receiver may have
 		// woken long after.
-		reason, ok := h.judgeNow(g.c, ca)
-		if !ok {
+		g.at = time.Now()
+		g.idle = age(g.at, g.c.idleSince)
+		if reason, ok := g.c.judgeHeld(g.at, ca); !ok {
 			h.retire(g.c, reason)
 			return grant{}, nil
 		}
-		g.at = time.Now()
-		g.idle = age(g.at, g.c.idleSince)
 	}
 	if g.wasIdle && g.idle >= restAfter {
 		g.c.watch.Use()
@@ -45,11 +44,10 @@ func (h *host) admit(g grant, ca *caution) (grant, error) {
 	return grant{}, g.c.describe(&Error{Phase: PhaseUnsent, Host: h.key.addr, Err: err})
 }
 
-func (h *host) judgeNow(c *conn, ca *caution) (CloseReason, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now := time.Now()
-	if reason, ok := judge(c.candidate(now)); !ok {
+// judgeHeld judges an HTTP/1.1 connection that the caller holds. A Drain that came meanwhile
+// doesn't matter to a request that has one.
+func (c *conn) judgeHeld(now time.Time, ca *caution) (CloseReason, bool) {
+	if reason, ok := judge(c.held(now)); !ok {
 		return reason, false
 	}
 	if !ca.takes(c, now) {

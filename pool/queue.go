@@ -9,7 +9,8 @@ import (
 // states, all under host.mu: queued, delivered to (what it was given lies in ready),
 // or gone.
 type waiter struct {
-	ready chan delivery   // buffered, one delivery at most
+	ready chan delivery   // buffered, one delivery at most; the bell's
+	bell  *bell           // while it waits for a Transport's connection; else nil
 	since time.Time       // when its wait began, or began anew
 	ctx   context.Context // the request's: a dial takes its values
 	http1 bool            // only HTTP/1 will do

@@ -88,7 +88,7 @@ func (c *conn) stats() ConnStats {
 // totalsLocked is a copy of the host's counters, with those that are kept outside h.mu.
 func (h *host) totalsLocked() Totals {
 	tot := h.tot.clone()
-	tot.Sent, tot.Reused = h.sent.Load(), h.reused.Load()
+	tot.Sent, tot.Reused, tot.WaitTime = h.sent.Load(), h.reused.Load(), time.Duration(h.waited.Load())
 	return tot
 }
 

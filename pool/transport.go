@@ -26,6 +26,7 @@ type Transport struct {
 
 	idle   atomic.Int64 // idle connections of all hosts
 	idlers idleHosts
+	bells  sync.Pool // of *bell
 
 	aliases *aliasTable // changed under mu only
 

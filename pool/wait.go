@@ -15,12 +15,14 @@ func (h *host) enqueueLocked(ws wish, now time.Time) error {
 		return &Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed}
 	case *ws.w != nil:
 		(*ws.w).since = now
+		h.t.giveBell(*ws.w)
 		h.queue.putBack(*ws.w)
 	case limit > 0 && !h.canDialLocked() && h.queue.len()-h.coveredLocked() >= limit:
 		h.tot.WaitTimeouts++
 		return &Error{Phase: PhaseWait, Host: h.key.addr, Queued: h.queue.len(), Err: ErrTooManyWaiters}
 	default:
-		*ws.w = &waiter{ready: make(chan delivery, 1), since: now, ctx: ws.ctx, http1: ws.http1}
+		*ws.w = &waiter{since: now, ctx: ws.ctx, http1: ws.http1}
+		h.t.giveBell(*ws.w)
 		h.queue.push(*ws.w)
 		h.tot.Waited++
 	}
@@ -32,12 +34,10 @@ func (h *host) enqueueLocked(ws wish, now time.Time) error {
 // wait waits until the wish's waiter is delivered to, its time is up or its request ends.
 func (h *host) wait(ws wish) (grant, error) {
 	w := *ws.w
+	defer h.t.takeBell(w)
 	var expired <-chan time.Time
-	var timer *time.Timer
 	if max := h.cfg.MaxWait; max > 0 {
-		timer = time.NewTimer(max - w.spent - time.Since(w.since))
-		defer timer.Stop()
-		expired = timer.C
+		expired = w.bell.after(max - w.spent - time.Since(w.since))
 	}
 	for {
 		select {
@@ -52,7 +52,7 @@ func (h *host) wait(ws wish) (grant, error) {
 			}
 			// A dial is under way for it. Should that serve another one, this one waits
 			// for capacity again.
-			timer.Reset(h.cfg.MaxWait)
+			w.bell.after(h.cfg.MaxWait)
 		case <-ws.ctx.Done():
 			return grant{}, h.leave(w, wire.Ended(ws.ctx))
 		case <-ws.cancel:
@@ -62,9 +62,7 @@ func (h *host) wait(ws wish) (grant, error) {
 }
 
 func (h *host) delivered(ctx context.Context, w *waiter, d delivery) (grant, error) {
-	h.mu.Lock()
-	h.noteWaitLocked(w)
-	h.mu.Unlock()
+	h.noteWait(w)
 	if d.err == errForgotten {
 		return grant{}, d.err
 	}
@@ -94,7 +92,7 @@ func (h *host) expire(w *waiter) error {
 	n := h.queue.len()
 	h.queue.remove(w)
 	h.tot.WaitTimeouts++
-	h.noteWaitLocked(w)
+	h.noteWait(w)
 	return h.waitError(w, PhaseWait, n, ErrWaitTimeout)
 }
 
@@ -103,7 +101,7 @@ func (h *host) expire(w *waiter) error {
 func (h *host) leave(w *waiter, cause error) error {
 	h.mu.Lock()
 	phase, n := h.waitPhaseLocked(w), h.queue.len()
-	h.noteWaitLocked(w)
+	h.noteWait(w)
 	if w.queued {
 		h.queue.remove(w)
 		h.noteLeftLocked()
@@ -117,11 +115,11 @@ func (h *host) leave(w *waiter, cause error) error {
 	return h.waitError(w, PhaseWait, 0, cause)
 }
 
-// noteWaitLocked is called when w's wait is over, for now at least.
-func (h *host) noteWaitLocked(w *waiter) {
+// noteWait is called by w's request when its wait is over, for now at least.
+func (h *host) noteWait(w *waiter) {
 	d := time.Since(w.since)
 	w.spent += d
-	h.tot.WaitTime += d
+	h.waited.Add(int64(d))
 }
 
 // waitPhaseLocked says what w waits for: the dials under way cover the oldest waiters;
