@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
@@ -225,35 +224,5 @@ func TestClientThatCannotBeMade(t *testing.T) {
 	o.Clients = []Client{{Name: "x", New: func(Setup) (http.RoundTripper, error) { return nil, broken }}}
 	if _, err := Run(t.Context(), o); !errors.Is(err, broken) || !strings.Contains(err.Error(), "steady h1 x") {
 		t.Errorf("error %v, want it to name the row and the cause", err)
-	}
-}
-
-func TestJSONShape(t *testing.T) {
-	names := []string{
-		"scenario", "proto", "client", "requests", "failed", "avoidable", "executed_twice", "lost", "dials", "peak_conns", "dialled",
-		"p50_us", "p99_us", "p999_us", "waves", "wave_p50_us", "wave_p99_us", "wave_dials", "rps", "cpu_us_per_request", "allocs_per_request",
-	}
-	var b strings.Builder
-	rep := Report{Results: []Result{{Scenario: "steady", Dials: new(int64(3)), NotOK: 1, FirstError: "x"}}}
-	if err := rep.WriteJSON(&b); err != nil {
-		t.Fatal(err)
-	}
-	var got struct{ Results []map[string]any }
-	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
-		t.Fatal(err)
-	}
-	row := got.Results[0]
-	for _, name := range names {
-		if _, ok := row[name]; !ok {
-			t.Errorf("%s is missing", name)
-		}
-		delete(row, name)
-	}
-	if len(row) != 0 {
-		t.Errorf("unexpected names: %v", row)
-	}
-	b.Reset()
-	if err := (Report{}).WriteJSON(&b); err != nil || !strings.Contains(b.String(), `"results": []`) {
-		t.Errorf("an empty report is %s (%v), want an empty list", b.String(), err)
 	}
 }
