@@ -133,7 +133,8 @@ func TestSettleWaitsForTheLastConnection(t *testing.T) {
 		_ = h.nc.Close()
 		select {
 		case err := <-done:
-			t.Errorf("%s: settled while a connection was open (%v)", q.name, err)
+			_ = late.Close()
+			t.Fatalf("%s: settled while a connection was open (%v)", q.name, err)
 		case <-time.After(5 * settlePoll):
 		}
 		_ = late.Close()
