@@ -1,9 +1,13 @@
 package retry
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"time"
+
+	"example.com/connwise/dialer"
+	"example.com/connwise/pool"
 )
 
 const (
@@ -13,9 +17,9 @@ const (
 	drainTime  = 50 * time.Millisecond
 )
 
-// again gives back the attempt that ended with resp and err, waits, and returns the next
-// attempt. Its error is a *StoppedError.
-func again(body *body, resp *http.Response, err error, delay time.Duration) (*http.Request, error) {
+// again gives back the attempt before, which ended with resp and err, waits, and returns the
+// next one. Its error is a *StoppedError.
+func again(body *body, before *http.Request, resp *http.Response, err error, delay time.Duration) (*http.Request, error) {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	if err == nil {
@@ -31,7 +35,20 @@ func again(body *body, resp *http.Response, err error, delay time.Duration) (*ht
 		return nil, &StoppedError{Err: stop, Last: err}
 	}
 	reportRetry(body.req.Context(), err)
-	return attempt, nil
+	return elsewhere(attempt, before, err), nil
+}
+
+// elsewhere makes the attempt prefer another address than the one on which the attempt before
+// it failed with err, and than those that this one preferred others to.
+func elsewhere(attempt, before *http.Request, err error) *http.Request {
+	ctx := before.Context()
+	if e, ok := errors.AsType[*pool.Error](err); ok {
+		ctx = pool.AvoidAddr(ctx, e.Addr)
+	}
+	if len(dialer.Avoided(ctx)) == 0 {
+		return attempt
+	}
+	return attempt.WithContext(ctx)
 }
 
 // fits reports whether the request's time allows a wait of d and anything after it.

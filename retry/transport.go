@@ -35,6 +35,9 @@ type Transport struct {
 // RoundTrip blocks while it waits between attempts; the end of the request's context
 // ends that at once, and it doesn't begin to wait when the deadline would come first.
 //
+// A next attempt prefers another address of the host than those on which the ones before have
+// failed, where Base is a *pool.Transport (see pool.AvoidAddr).
+//
 // The first attempt is req itself, but over an *http.Transport a shallow copy of it with a
 // trace of its own beside the caller's. A later one is a shallow copy with a body from
 // GetBody. A body without GetBody that is an io.Seeker (an *os.File, say) is lent to each
@@ -63,7 +66,7 @@ func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error
 		if !fits(req, delay) {
 			return answer(resp, sent, req), err
 		}
-		if attempt, err = again(&body, resp, err, delay); err != nil {
+		if attempt, err = again(&body, attempt, resp, err, delay); err != nil {
 			return nil, err
 		}
 	}
