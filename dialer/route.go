@@ -46,6 +46,10 @@ type Route struct {
 	// and no proxy, or for an https proxy, as http.Transport's DialTLSContext. If it returns
 	// a TLS connection whose handshake isn't done, it is done.
 	ConnectTLS Hook
+
+	// Passed, if not nil, is called when the proxy has connected to the origin, before TLS with
+	// that. It is called on Dial's goroutine, once at most.
+	Passed func()
 }
 
 // A Link is an opened way: what HTTP is spoken on.
