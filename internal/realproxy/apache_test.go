@@ -27,6 +27,7 @@ var apache = kind{
 	reloading: "Doing graceful restart",
 	replaced:  "graceful termination, workers joined",
 	limits:    true,
+	unused:    []proto{overH1, overTLS},
 	tells:     true,
 }
 
@@ -51,7 +52,8 @@ KeepAliveTimeout %[5]dms
 MaxKeepAliveRequests %[6]d
 ProxyPass / http://%[7]s/ disablereuse=On retry=0
 %[8]s
-`, s.dir, apacheUser(), apacheLoad(s), s.addr, s.idle.Milliseconds(), apacheLimit(s), s.origin, apacheTLS(s))
+%[9]s
+`, s.dir, apacheUser(), apacheLoad(s), s.addr, s.idle.Milliseconds(), apacheLimit(s), s.origin, apacheTLS(s), apacheUnused(s))
 }
 
 // apacheUser has another user than root, as Apache insists on that. It opens its files
@@ -62,6 +64,9 @@ func apacheLoad(s settings) string {
 	modules := []string{"mpm_event", "authz_core", "proxy", "proxy_http"}
 	if s.certFile != "" {
 		modules = append(modules, "ssl")
+	}
+	if s.unused > 0 {
+		modules = append(modules, "reqtimeout")
 	}
 	var b strings.Builder
 	for _, m := range modules {
@@ -78,4 +83,13 @@ func apacheTLS(s settings) string {
 		return ""
 	}
 	return fmt.Sprintf("SSLEngine on\nSSLCertificateFile %s\nSSLCertificateKeyFile %s", s.certFile, s.keyFile())
+}
+
+// apacheUnused also accepts connections on which nothing came yet, which the kernel else
+// keeps back.
+func apacheUnused(s settings) string {
+	if s.unused == 0 {
+		return ""
+	}
+	return fmt.Sprintf("AcceptFilter http none\nRequestReadTimeout header=%d", seconds(s.unused))
 }

@@ -19,6 +19,7 @@ var caddy = kind{
 		return []string{"reload", "--force", "--config", s.file("conf.json"), "--address", "unix/" + s.file("admin")}
 	},
 	replaced: "stopped previous server",
+	unused:   []proto{overH1, overTLS},
 }
 
 func caddyConfig(s settings) string {
@@ -31,6 +32,7 @@ func caddyConfig(s settings) string {
 			"listen": ["%[4]s"],
 			"protocols": ["h1", "h2"],
 			"idle_timeout": "%[5]v",
+			"read_header_timeout": "%[8]v",
 			"automatic_https": {"disable": true},
 			%[6]s
 			"routes": [{"handle": [{
@@ -41,7 +43,7 @@ func caddyConfig(s settings) string {
 		}}}
 	}
 }
-`, s.file("admin"), s.dir, caddyTLS(s), s.addr, s.idle, caddyPolicies(s), s.origin)
+`, s.file("admin"), s.dir, caddyTLS(s), s.addr, s.idle, caddyPolicies(s), s.origin, s.unused)
 }
 
 func caddyTLS(s settings) string {

@@ -32,12 +32,17 @@ var raceLanes = sync.OnceValue(func() int {
 
 // raceTime is for how long they do: CONNWISE_RACE_TIME, 6 s by default.
 var raceTime = sync.OnceValue(func() time.Duration {
-	d, err := time.ParseDuration(os.Getenv("CONNWISE_RACE_TIME"))
+	return envDuration("CONNWISE_RACE_TIME", 6*time.Second)
+})
+
+// envDuration is what the environment says, or the default.
+func envDuration(name string, otherwise time.Duration) time.Duration {
+	d, err := time.ParseDuration(os.Getenv(name))
 	if err != nil || d <= 0 {
-		return 6 * time.Second
+		return otherwise
 	}
 	return d
-})
+}
 
 // A lesson is the time in which clients learn the proxy's timeout.
 type lesson struct {

@@ -3,13 +3,15 @@
 package realproxy
 
 import (
+	"cmp"
 	"fmt"
 	"syscall"
+	"time"
 )
 
 // haproxy closes a client's connection after the idle timeout. Towards the origin it
 // has a connection for each request, and it never passes a request on a second
-// time. A reload hands the listening socket to the new worker, so that no connection is
+// time. With a 408 it ends a connection on which no request came in time. A reload hands the listening socket to the new worker, so that no connection is
 // reset in its queue. On HTTP/2 it sends GOAWAY at an idle close, and at a reload one
 // that names no last stream: it serves what comes, and leaves the close to the client.
 var haproxy = kind{
@@ -23,6 +25,8 @@ var haproxy = kind{
 	reload:    syscall.SIGUSR2,
 	reloading: "Reloading HAProxy",
 	replaced:  "Former worker",
+	unused:    []proto{overH1, overTLS, overH2},
+	says408:   true,
 }
 
 func haproxyConfig(s settings) string {
@@ -36,7 +40,7 @@ defaults
 	timeout connect 2s
 	timeout client 20s
 	timeout server 20s
-	timeout http-request 20s
+	timeout http-request %dms
 	timeout http-keep-alive %dms
 	retries 0
 	option http-server-close
@@ -45,7 +49,7 @@ frontend clients
 	default_backend origin
 backend origin
 	server origin %s
-`, s.dir, s.idle.Milliseconds(), s.addr, haproxyTLS(s), s.origin)
+`, s.dir, cmp.Or(s.unused, 20*time.Second).Milliseconds(), s.idle.Milliseconds(), s.addr, haproxyTLS(s), s.origin)
 }
 
 // haproxyTLS is the end of the bind line. HAProxy finds the key in the certificate's file.

@@ -25,9 +25,11 @@ type kind struct {
 	reloading  string                  // what it says when it was told by reload
 	replaced   string                  // what it says when the old configuration ends
 
-	coarse bool // takes up to 2.4 times the idle timeout to close a connection
-	limits bool // heeds settings.requests over HTTP/1.1, and over HTTP/2 if it's tested with that
-	tells  bool // says its idle timeout in a header, unasked or to those who ask to be kept alive
+	coarse  bool    // takes up to 2.4 times the idle timeout to close a connection
+	limits  bool    // heeds settings.requests over HTTP/1.1, and over HTTP/2 if it's tested with that
+	unused  []proto // over which it heeds settings.unused; over others such connections have the idle timeout, or none
+	says408 bool    // as it closes them, over HTTP/1.1
+	tells   bool    // says its idle timeout in a header, unasked or to those who ask to be kept alive
 
 	// What it does on HTTP/2 connections.
 	silentIdle bool   // closes idle ones without a GOAWAY

@@ -25,6 +25,7 @@ var nginx = kind{
 	reloading: "signal 1 (SIGHUP) received",
 	replaced:  "gracefully shutting down",
 	limits:    true,
+	unused:    []proto{overH1, overTLS, overH2},
 	cutting:   "left in connection", // an old worker ends before an answer has left
 }
 
@@ -47,6 +48,7 @@ http {
 	scgi_temp_path %[1]s/scgi;
 	keepalive_timeout %[3]dms;
 	keepalive_requests %[4]d;
+	client_header_timeout %[8]dms;
 	server {
 		listen %[5]s backlog=1024 %[6]s;
 		location / {
@@ -57,7 +59,8 @@ http {
 		}
 	}
 }
-`, s.dir, nginxUser(), s.idle.Milliseconds(), cmp.Or(s.requests, 1000), s.addr, nginxTLS(s), s.origin)
+`, s.dir, nginxUser(), s.idle.Milliseconds(), cmp.Or(s.requests, 1000), s.addr, nginxTLS(s), s.origin,
+		cmp.Or(s.unused, longIdle).Milliseconds())
 }
 
 // nginxTLS is the end of the listen line, and what follows it.

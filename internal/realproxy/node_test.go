@@ -25,6 +25,8 @@ var node = kind{
 	reloading: "got SIGHUP",
 	replaced:  "worker has left",
 	limits:    true,
+	unused:    []proto{overH1},
+	says408:   true,
 	tells:     true,
 }
 
@@ -37,6 +39,7 @@ func nodeProgram(s settings) string {
 		"HOST", strconv.Quote(host), "PORT", port,
 		"ORIGIN_HOST", strconv.Quote(originHost), "ORIGIN_PORT", originPort,
 		"IDLE", strconv.FormatInt(s.idle.Milliseconds(), 10),
+		"UNUSED", strconv.FormatInt(s.unused.Milliseconds(), 10),
 		"REQUESTS", strconv.Itoa(s.requests),
 		"CERT_FILE", strconv.Quote(s.certFile), "KEY_FILE", strconv.Quote(s.keyFile()),
 	).Replace(nodeSource)
@@ -44,7 +47,7 @@ func nodeProgram(s settings) string {
 
 const nodeSource = `'use strict';
 const cluster = require('cluster'), fs = require('fs'), http = require('http'), https = require('https');
-const cert = CERT_FILE, key = KEY_FILE, idle = IDLE, workers = 2;
+const cert = CERT_FILE, key = KEY_FILE, idle = IDLE, unused = UNUSED, workers = 2;
 
 if (cluster.isPrimary) {
 	const start = () => {
@@ -89,7 +92,8 @@ const forward = (req, res) => {
 };
 const server = cert ?
 	https.createServer({cert: fs.readFileSync(cert), key: fs.readFileSync(key)}, forward) :
-	http.createServer(forward);
+	http.createServer({connectionsCheckingInterval: 100}, forward);
+if (unused) server.headersTimeout = server.requestTimeout = unused;
 server.keepAliveTimeout = idle;
 server.maxRequestsPerSocket = REQUESTS;
 process.on('message', () => {

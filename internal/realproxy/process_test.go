@@ -20,13 +20,21 @@ const (
 	maxOutput = 256 << 10
 )
 
-// findProgram looks in PATH and where distributions keep servers.
-func findProgram(t *testing.T, name string) string {
-	t.Helper()
+// lookProgram looks in PATH and where distributions keep servers.
+func lookProgram(name string) (path string, ok bool) {
 	for _, p := range []string{name, "/usr/sbin/" + name, "/usr/local/sbin/" + name} {
 		if path, err := exec.LookPath(p); err == nil {
-			return path
+			return path, true
 		}
+	}
+	return "", false
+}
+
+// findProgram is lookProgram, but without the program the test is skipped or, with CI=true, fails.
+func findProgram(t *testing.T, name string) string {
+	t.Helper()
+	if path, ok := lookProgram(name); ok {
+		return path
 	}
 	if os.Getenv("CI") == "true" {
 		t.Fatalf("%s is not installed, and CI=true", name)

@@ -26,6 +26,7 @@ type settings struct {
 	inner    string // to listen on, for a kind with a program behind the clients' one
 	origin   string
 	idle     time.Duration // how long a client's connection may idle
+	unused   time.Duration // how long one may that carried nothing, where kind.unused has that; zero: the kind's default
 	certFile string        // certificate and key; empty: no TLS
 	http2    bool          // offer h2 besides http/1.1
 	requests int           // how many requests a connection takes; zero: the kind's default, 1000 or no limit
