@@ -55,6 +55,7 @@ type conn struct {
 	dialAt  time.Time
 	cutDial func() // ends it
 	cut     bool   // cutDial was called, as no request waits for it
+	passed  bool   // its proxy has connected it to the origin
 	only1   bool   // HTTP/2 isn't offered, as the waiter has no use for it
 	slow    bool   // it doesn't count any more for those who wait: see noteSlowLocked
 	ahead   bool   // no request has asked for it: see keep.go

@@ -73,6 +73,9 @@ func (h *host) dial(ctx context.Context, c *conn) {
 	if c.only1 && route.TLS != nil {
 		route.TLS = h.t.set.tls1
 	}
+	if route.Proxy != nil {
+		route.Passed = func() { h.notePassed(c) }
+	}
 	link, err := h.t.set.dialer.Dial(ctx, route)
 	if err == nil {
 		err = h.checkProtocol(link)

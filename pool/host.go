@@ -52,7 +52,8 @@ type host struct {
 	usedAt  time.Time // the last checkout or checkin of a request, or Warm
 	gone    bool      // forgotten: look it up again
 	upkeep
-	reaping map[time.Duration]bool // the graces after which cutOrphans is to come
+	reaping  map[time.Duration]bool // the graces after which cutOrphans is to come
+	cutShort int                    // see orphansCutShort
 
 	known    knowledge
 	shown    time.Duration // the last announced idle timeout, for Stats
@@ -188,7 +189,7 @@ func (h *host) offer(c *conn, now time.Time) {
 		h.dropClosed(c, end)
 	}
 	if surplus != nil {
-		h.retire(surplus, ReasonIdleCap)
+		h.retireAside(surplus, ReasonIdleCap)
 	}
 	if list {
 		h.t.idlers.add(h)
@@ -217,6 +218,16 @@ func (h *host) retire(c *conn, reason CloseReason) {
 	}
 	if empty {
 		h.noteUnused()
+	}
+}
+
+// retireAside is retire for those who may be called by StreamDone, maybe from whoever writes to
+// an HTTP/2 connection: closing that may wait for the writer.
+func (h *host) retireAside(c *conn, reason CloseReason) {
+	if c.h2 != nil {
+		go h.retire(c, reason)
+	} else {
+		h.retire(c, reason)
 	}
 }
 

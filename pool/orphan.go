@@ -11,8 +11,12 @@ import (
 // them, or the dials to a host that hangs would pile up (golang/go#76784).
 const (
 	orphanGrace = 5 * time.Second
-	// A proxy that accepts and keeps silent holds a place of its own for each tunnel.
+	// A proxy that accepts and keeps silent holds a place of its own for each tunnel: until it
+	// has connected to the origin, a dial that nobody waits for ends soon. But one that is only
+	// slow would never be passed by callers who have less time than it takes: when so many dials
+	// in a row have ended so, the next has the time of others.
 	orphanGraceProxy = 25 * time.Millisecond
+	orphansCutShort  = 4
 	// spareDials is how many dials more than waiters may be left by those who give up waiting.
 	spareDials = 4
 )
@@ -20,11 +24,32 @@ const (
 // noteLeftLocked is called when a waiter has left the queue without a connection.
 func (h *host) noteLeftLocked() {
 	h.cutSpareLocked()
-	if h.route.Proxy != nil {
-		h.reapLocked(orphanGraceProxy)
-	} else {
-		h.reapLocked(orphanGrace)
+	h.reapLocked(h.nextGraceLocked())
+}
+
+// graceLocked is how long c's dial may go on when nobody waits for it.
+func (h *host) graceLocked(c *conn) time.Duration {
+	if h.route.Proxy == nil || c.passed || h.cutShort >= orphansCutShort {
+		return orphanGrace
 	}
+	return orphanGraceProxy
+}
+
+// nextGraceLocked is the shortest grace of all dials.
+func (h *host) nextGraceLocked() time.Duration {
+	for c := range h.conns {
+		if c.state == connDialing && !c.cut && !c.ahead && h.graceLocked(c) < orphanGrace {
+			return orphanGraceProxy
+		}
+	}
+	return orphanGrace
+}
+
+// notePassed is called when the proxy has connected c's dial to the origin.
+func (h *host) notePassed(c *conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.passed = true
 }
 
 // cutSpareLocked ends the dials that are more than the waiters and a small reserve: the
@@ -96,16 +121,23 @@ func (h *host) cutOrphans(grace time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.reaping, grace)
-	surplus := h.orphansLocked()
+	surplus, short := h.orphansLocked(), h.cutShort
 	now := time.Now()
 	for c := range h.conns {
 		if surplus <= 0 {
-			return
+			break
 		}
-		if c.state == connDialing && !c.cut && !c.ahead && age(now, c.dialAt) >= grace {
-			h.cutLocked(c)
-			surplus--
+		if c.state != connDialing || c.cut || c.ahead || age(now, c.dialAt) < h.graceLocked(c) {
+			continue
 		}
+		if h.route.Proxy != nil && !c.passed {
+			short = (h.cutShort + 1) % (orphansCutShort + 1) // begins anew when one had its time in vain
+		}
+		h.cutLocked(c)
+		surplus--
 	}
-	h.reapLocked(grace) // some have begun since
+	h.cutShort = short
+	if surplus > 0 {
+		h.reapLocked(h.nextGraceLocked()) // some have begun since
+	}
 }
