@@ -42,7 +42,7 @@ func (h *host) dropIdle(c *conn, reason CloseReason) {
 	}
 	h.mu.Unlock()
 	if idle {
-		h.retire(c, reason)
+		h.retireAside(c, reason)
 	}
 }
 

@@ -180,9 +180,7 @@ func (h *host) release(c *conn, failed bool) (kept bool) {
 		return false
 	case reason != "":
 		h.mu.Unlock()
-		// Not here: StreamDone calls this, maybe from whoever writes to c, and closing c may wait
-		// for that.
-		go h.retire(c, reason)
+		h.retireAside(c, reason)
 		return false
 	}
 	h.offer(c, now)

@@ -112,7 +112,7 @@ func (h *host) yield() {
 	}
 	h.mu.Unlock()
 	if c != nil {
-		h.retire(c, ReasonMadeRoom)
+		h.retireAside(c, ReasonMadeRoom)
 	}
 }
 
