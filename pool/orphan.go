@@ -37,6 +37,9 @@ func (h *host) graceLocked(c *conn) time.Duration {
 
 // nextGraceLocked is the shortest grace of all dials.
 func (h *host) nextGraceLocked() time.Duration {
+	if h.route.Proxy == nil || h.dialing == 0 {
+		return orphanGrace
+	}
 	for c := range h.conns {
 		if c.state == connDialing && !c.cut && !c.ahead && h.graceLocked(c) < orphanGrace {
 			return orphanGraceProxy
