@@ -201,7 +201,7 @@ func (h *host) noteGoneLocked(c *conn, reason CloseReason, now time.Time) {
 		return
 	}
 	h.noteEarlyLocked(c, reason, now)
-	h.succeedLocked(c, reason, now)
+	h.succeedLocked(c, reason)
 	h.keepNowLocked(now)
 }
 

@@ -4,12 +4,13 @@ import "time"
 
 // A peer may not take it well that connections are opened which nobody uses: it may refuse
 // dials, close such connections at once, or after so short a time that keeping them up is
-// nothing but dialling. So the keeper's dials pause after failures, longer each time; it
-// tries with one then; and it has a pace that it never exceeds.
+// nothing but dialling. So the keeper's dials pause after failures and early ends, longer each
+// time, and go on with one; and it has a pace that it never exceeds.
 
 const (
 	// earlyEnd is how old a connection has to become, unused, to show that the peer takes it.
-	earlyEnd = 250 * time.Millisecond
+	// From there on a peer's timer can be learnt.
+	earlyEnd = leastIdle
 	// manyEarly ends of unused connections in a row, each of the newest, are no restart.
 	manyEarly = 3
 

@@ -104,18 +104,10 @@ func (h *host) noteHeldLocked(c *conn, n int) {
 	}
 }
 
-// succeedLocked is called when c has left the pool. If it goes because of its age or its count,
-// under a full limit its successor hasn't been dialled yet: that is what its slot is
-// for now, unless a request waits for it.
-func (h *host) succeedLocked(c *conn, reason CloseReason, now time.Time) {
-	if reason != ReasonMaxAge && reason != ReasonMaxRequests {
-		return
-	}
-	k := &h.keeper
-	switch {
-	case h.queue.len() > 0 && c.renewed:
-		k.successors = max(k.successors-1, 0)
-	case h.queue.len() == 0 && !c.renewed && age(now, h.usedAt) < busyFor && h.cfg.MinIdlePerHost == 0 && age(now, c.idleSince) < busyFor:
-		k.successors++ // it was used after the time at which it would have been renewed
+// succeedLocked is called when c has left the pool. Under a full limit its successor hasn't
+// been dialled yet: that is what its slot is for now, unless a request waits for it.
+func (h *host) succeedLocked(c *conn, reason CloseReason) {
+	if c.renewed && (reason == ReasonMaxAge || reason == ReasonMaxRequests) && h.queue.len() > 0 {
+		h.keeper.successors = max(h.keeper.successors-1, 0)
 	}
 }

@@ -10,13 +10,13 @@ import (
 const plenty = math.MaxInt32
 
 // A tally is what a host has for requests to come, counted in requests: a connection of
-// HTTP/1 carries one at a time, one of HTTP/2 as many as its peer takes. What is about to
-// leave the pool doesn't count.
+// HTTP/1 carries one at a time, one of HTTP/2 as many as its peer takes.
 type tally struct {
 	each   int // requests that a new connection carries
 	coming int // that the dials under way are to carry
-	room   int // that the open connections carry
+	open   int // that the open connections carry
 	ready  int // of these, those on connections whose handshake is over
+	room   int // of open, without what is about to leave the pool
 	free   int // of room, what is free
 	// unproven are the unused connections that are so young that nobody knows whether the peer lets
 	// them live: see pace.go.
@@ -81,6 +81,11 @@ func (h *host) tallyDialLocked(t *tally, c *conn, now time.Time) {
 
 func (h *host) tallyConnLocked(t *tally, c *conn, lead time.Duration, now time.Time) {
 	h.tallyUnusedLocked(t, c, now)
+	room := c.roomLocked(t.each)
+	t.open += room
+	if c.h2 == nil || c.told {
+		t.ready += room
+	}
 	stays := c.staysLocked(lead, now)
 	if stays <= 0 {
 		h.renewLocked(c, now)
@@ -89,11 +94,7 @@ func (h *host) tallyConnLocked(t *tally, c *conn, lead time.Duration, now time.T
 	if stays < forever {
 		t.by(now.Add(stays))
 	}
-	room := c.roomLocked(t.each)
 	t.room += room
-	if c.h2 == nil || c.told {
-		t.ready += room
-	}
 	switch {
 	case c.state == connInUse && (c.h2 == nil || c.suspect):
 	case c.h2 != nil:
@@ -122,7 +123,7 @@ func (c *conn) roomLocked(each int) int {
 func (h *host) warmLackLocked(t *tally) int {
 	lack := 0
 	for _, w := range h.keeper.warmers {
-		lack = max(lack, w.wants(h, t)-t.room-t.coming)
+		lack = max(lack, w.wants(h, t)-t.open-t.coming)
 	}
 	return lack
 }
