@@ -52,6 +52,7 @@ func TestEachWaveIsCold(t *testing.T) {
 func TestDelayIsThePeers(t *testing.T) {
 	o := smoke()
 	o.Scenarios, o.Protos, o.Requests, o.Delay = []string{"burst", "burst-warm"}, []string{"h1", "h2c"}, 20, 60*time.Millisecond
+	o.Clients = []Client{NetHTTP()}
 	rep, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

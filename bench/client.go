@@ -20,8 +20,9 @@ type Client struct {
 	// it is printed above the table.
 	Name string
 	Note string
-	// New makes a RoundTripper for the given circumstances. When the round is over,
-	// its CloseIdleConnections and Close are called, where it has them.
+	// New makes a RoundTripper for the given circumstances. When the round is over, or a
+	// wave of burst, its Close is called, or its CloseIdleConnections if it has none. A
+	// method Warm like pool.Transport's is called before burst-warm.
 	New func(Setup) (http.RoundTripper, error)
 }
 
@@ -99,13 +100,14 @@ func (s Setup) Transport() *http.Transport {
 	return t
 }
 
-// closeClient ends a client's connections.
+// closeClient ends a client's connections. One that has a Close isn't asked to close the
+// idle ones before: it might open others in their place.
 func closeClient(rt http.RoundTripper) error {
-	if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
 	if c, ok := rt.(interface{ Close() error }); ok {
 		return c.Close()
+	}
+	if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
 	}
 	return nil
 }

@@ -27,7 +27,9 @@ func smoke() Options {
 // of connwise holds for every request: none runs twice, none is lost, and none fails
 // that the peer did not execute.
 func TestRunAll(t *testing.T) {
-	rep, err := Run(t.Context(), smoke())
+	o := smoke()
+	o.Rate = 200
+	rep, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
