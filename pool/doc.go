@@ -39,6 +39,18 @@
 // limit in force (limit.go), which the sweeper keeps (sweep.go). When an idle connection
 // turns out to be dead, those that idled as long are suspects (suspect.go).
 //
+// # Warm connections
+//
+// A keeper (keep.go) dials for nobody: for Transport.Warm (warm.go), for MinIdlePerHost, and for
+// successors of connections that are about to reach their age or count of requests (renew.go).
+// It is a timer of the host's that is set when something comes, goes or is taken. A run counts
+// what there is (tally.go), without what is about to leave, and dials what lacks: at once
+// where nothing in use could make up for it, else when the lack lasts. Its dials are served to
+// the oldest waiter like any others, and count in the limit and the dial window; pace.go slows
+// them down where the peer refuses or closes what nobody has asked for. A connection is given
+// to no more requests than MaxRequestsPerConn says: it is counted when it is taken (shared.go),
+// or used (exchange.go).
+//
 // # What may be touched
 //
 // A connection and its slot of the host's limit are one value (conn). Whoever holds it
