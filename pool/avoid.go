@@ -71,8 +71,10 @@ func (h *host) pickElsewhereLocked(ws wish, now time.Time) (c *conn, wasIdle, de
 // dialsElsewhereLocked tells whether a request that waits now gets a dial at once, and has
 // reason to hope for another address by it.
 func (h *host) dialsElsewhereLocked(ws wish, now time.Time) bool {
-	return h.named > len(ws.avoid) && h.proto != protocolHTTP2 &&
-		h.queue.len() == 0 && h.dialing == 0 && h.canDialLocked() && h.windowOpenLocked() && !h.pausesLocked(now)
+	if h.named <= len(ws.avoid) || h.proto == protocolHTTP2 || h.cfg.MaxConnsPerHost > 0 && h.twin() != nil {
+		return false // with a twin, the last slot may be gone by then
+	}
+	return h.queue.len() >= h.dialing && h.canDialLocked() && h.windowOpenLocked() && !h.pausesLocked(now)
 }
 
 // settles tells whether a wish whose dial has failed should take what it avoided: that is
