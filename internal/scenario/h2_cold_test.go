@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -19,7 +20,8 @@ import (
 type dialHook struct {
 	calls atomic.Int64
 	takes time.Duration
-	fails error // instead of a connection
+	to    string // in place of where it is asked to dial
+	fails error  // instead of a connection
 }
 
 func (h *dialHook) dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -32,7 +34,7 @@ func (h *dialHook) dial(ctx context.Context, network, addr string) (net.Conn, er
 	if h.fails != nil {
 		return nil, h.fails
 	}
-	return new(net.Dialer).DialContext(ctx, network, addr)
+	return new(net.Dialer).DialContext(ctx, network, cmp.Or(h.to, addr))
 }
 
 // Many requests come at once to a host of which nothing is known. Over HTTP/2 they share
