@@ -57,7 +57,12 @@ func (h *host) take(ws wish) (grant, error) {
 	(*ws.w).end() // it was served, and what it was given is no good: its dial was somebody's
 	for made := false; ; {
 		now := time.Now()
-		h.mu.Lock()
+		if !h.mu.TryLock() {
+			if g, ok := h.pickUp(ws, now); ok {
+				return g, nil
+			}
+			h.mu.Lock()
+		}
 		if h.gone || ws.http1 && h.proto == protocolHTTP2 {
 			h.mu.Unlock()
 			return grant{}, errForgotten

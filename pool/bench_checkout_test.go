@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"runtime"
@@ -71,20 +72,21 @@ func ourTrips(tb testing.TB, tr *Transport) tripper {
 	}
 }
 
-// A chanPool is a connection pool as people write it with channels: the free connections of
-// a host are in one, places for those that aren't open yet in another. It has the duties
-// that are measured of ours: a map of hosts, a limit, a deadline for the wait that is armed
-// only if there is something to wait for, the context, and an idle limit.
+// A chanPool is a connection pool as people write it with channels: a semaphore has a host's
+// limit, and its idle connections are in another channel. It has the duties of ours that are
+// measured: a map of hosts, the limit, the context, a deadline for the wait, and an idle limit.
+// With eager it tries without the deadline's timer first, which few do.
 type chanPool struct {
 	dial    func() (net.Conn, error)
 	maxWait time.Duration
 	maxIdle time.Duration
+	eager   bool
 	hosts   map[string]*chanHost // filled in before
 }
 
 type chanHost struct {
-	idle  chan *chanConn
-	slots chan struct{}
+	sem  chan struct{} // one for each connection that is held
+	idle chan *chanConn
 }
 
 type chanConn struct {
@@ -96,53 +98,45 @@ var errChanTimeout = errors.New("no connection came free in time")
 
 func (p *chanPool) get(ctx context.Context, host string) (*chanHost, *chanConn, error) {
 	h := p.hosts[host]
+	if err := p.wait(ctx, h); err != nil {
+		return nil, nil, err
+	}
 	for {
-		c, err := p.next(ctx, h)
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case time.Since(c.idleSince) < p.maxIdle:
-			return h, c, nil
+		select {
+		case c := <-h.idle:
+			if time.Since(c.idleSince) < p.maxIdle {
+				return h, c, nil
+			}
+			c.Close()
+		default:
+			nc, err := p.dial()
+			if err != nil {
+				<-h.sem
+				return nil, nil, err
+			}
+			return h, &chanConn{nc, time.Now()}, nil
 		}
-		c.Close()
-		<-h.slots
 	}
 }
 
-func (p *chanPool) next(ctx context.Context, h *chanHost) (*chanConn, error) {
-	select {
-	case c := <-h.idle:
-		return c, nil
-	default:
-	}
-	select {
-	case c := <-h.idle:
-		return c, nil
-	case h.slots <- struct{}{}:
-		return p.open(h)
-	default:
+func (p *chanPool) wait(ctx context.Context, h *chanHost) error {
+	if p.eager {
+		select {
+		case h.sem <- struct{}{}:
+			return nil
+		default:
+		}
 	}
 	timer := time.NewTimer(p.maxWait)
 	defer timer.Stop()
 	select {
-	case c := <-h.idle:
-		return c, nil
-	case h.slots <- struct{}{}:
-		return p.open(h)
+	case h.sem <- struct{}{}:
+		return nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	case <-timer.C:
-		return nil, errChanTimeout
+		return errChanTimeout
 	}
-}
-
-func (p *chanPool) open(h *chanHost) (*chanConn, error) {
-	nc, err := p.dial()
-	if err != nil {
-		<-h.slots
-		return nil, err
-	}
-	return &chanConn{nc, time.Now()}, nil
 }
 
 func (p *chanPool) put(h *chanHost, c *chanConn) {
@@ -151,19 +145,20 @@ func (p *chanPool) put(h *chanHost, c *chanConn) {
 	case h.idle <- c:
 	default:
 		c.Close()
-		<-h.slots
 	}
+	<-h.sem
 }
 
-func chanTrips(tb testing.TB, limit int, hosts ...string) tripper {
+func chanTrips(tb testing.TB, limit int, eager bool, hosts ...string) tripper {
 	p := &chanPool{
 		dial:    func() (net.Conn, error) { return stillConn{}, nil },
 		maxWait: 10 * time.Second,
 		maxIdle: time.Minute,
+		eager:   eager,
 		hosts:   make(map[string]*chanHost),
 	}
 	for _, host := range hosts {
-		p.hosts[host] = &chanHost{make(chan *chanConn, limit), make(chan struct{}, limit)}
+		p.hosts[host] = &chanHost{make(chan struct{}, limit), make(chan *chanConn, limit)}
 	}
 	return func(host string) func() error {
 		return func() error {
@@ -181,11 +176,16 @@ func chanTrips(tb testing.TB, limit int, hosts ...string) tripper {
 // as that says more on a machine that others use too.
 func lanes(b *testing.B, n int, trips func(lane int) func() error) {
 	var next atomic.Int64
+	all := make([]func() error, max(n, runtime.GOMAXPROCS(0)))
+	for i := range all {
+		all[i] = trips(i)
+	}
 	b.SetParallelism(max(n/runtime.GOMAXPROCS(0), 1))
 	b.ReportAllocs()
+	b.ResetTimer()
 	cpu := cpuTime()
 	b.RunParallel(func(pb *testing.PB) {
-		trip := trips(int(next.Add(1)))
+		trip := all[next.Add(1)-1]
 		for pb.Next() {
 			if err := trip(); err != nil {
 				b.Error(err)
@@ -215,18 +215,45 @@ func BenchmarkCheckout(b *testing.B) {
 	run("socket", socket, strings.Trim(answerer(b), "htp:/"))
 }
 
-// 64 goroutines on one host, with enough connections for all and with few, beside a pool made
+// 64 goroutines on one host, with enough connections for all and with few, beside pools made
 // with channels.
 func BenchmarkContended(b *testing.B) {
 	const goroutines = 64
 	for _, limit := range []int{64, 16, 8, 1} {
-		b.Run(fmt.Sprintf("conns=%d/pool", limit), func(b *testing.B) {
-			trips := ourTrips(b, newBench(b, benchSettings(limit)))
-			lanes(b, goroutines, func(int) func() error { return trips("host.test") })
-		})
-		b.Run(fmt.Sprintf("conns=%d/channel", limit), func(b *testing.B) {
-			trips := chanTrips(b, limit, "host.test")
-			lanes(b, goroutines, func(int) func() error { return trips("host.test") })
-		})
+		run := func(name string, trips func() tripper) {
+			b.Run(fmt.Sprintf("conns=%d/%s", limit, name), func(b *testing.B) {
+				trips := trips()
+				lanes(b, goroutines, func(int) func() error { return trips("host.test") })
+			})
+		}
+		run("pool", func() tripper { return ourTrips(b, newBench(b, benchSettings(limit))) })
+		run("channel", func() tripper { return chanTrips(b, limit, false, "host.test") })
+		run("eager-channel", func() tripper { return chanTrips(b, limit, true, "host.test") })
 	}
+}
+
+// 64 goroutines over 1,000 hosts. No lock that hosts share may show in
+//
+//	go test -run '^$' -bench ManyHosts -mutexprofile mutex.out -mutexprofilefraction 1 ./pool
+//	go tool pprof -top -lines pool.test mutex.out
+func BenchmarkManyHosts(b *testing.B) {
+	const goroutines, hosts = 64, 1000
+	trips := ourTrips(b, newBench(b, benchSettings(64)))
+	host := func(i int) string { return fmt.Sprintf("h%d.test", i) }
+	for i := range hosts {
+		if err := trips(host(i))(); err != nil { // so that all are known before there is a crowd
+			b.Fatal(err)
+		}
+	}
+	lanes(b, goroutines, func(lane int) func() error {
+		ours := make([]func() error, hosts)
+		for n, i := range rand.Perm(hosts) {
+			ours[n] = trips(host(i))
+		}
+		i := 0
+		return func() error {
+			i++
+			return ours[i%hosts]()
+		}
+	})
 }

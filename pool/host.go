@@ -52,6 +52,7 @@ type host struct {
 	usedAt  time.Time // the last checkout or checkin of a request, or Warm
 	gone    bool      // forgotten: look it up again
 	upkeep
+	tray     tray
 	reaping  map[time.Duration]bool // the graces after which cutOrphans is to come
 	cutShort int                    // see orphansCutShort
 
@@ -132,8 +133,18 @@ func (h *host) put(c *conn) bool {
 // giveBack is put for a connection that may or may not have settled already.
 func (h *host) giveBack(c *conn, settled bool) bool {
 	c.rest()
+	if !h.mu.TryLock() {
+		if !settled && h.layDown(c) {
+			return true
+		}
+		h.mu.Lock()
+	}
+	return h.giveBackLocked(c, settled)
+}
+
+// giveBackLocked is called under mu and unlocks it.
+func (h *host) giveBackLocked(c *conn, settled bool) bool {
 	now := time.Now()
-	h.mu.Lock()
 	reason, ok := h.judgeReturnLocked(c, now)
 	switch {
 	case !ok:

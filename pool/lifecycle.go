@@ -34,6 +34,7 @@ func (t *Transport) CloseIdleConnections() {
 func (h *host) outdate() {
 	h.mu.Lock()
 	h.epoch++
+	h.tray.epoch.Store(h.epoch)
 	h.mu.Unlock()
 	h.dropIdleIf(func(*conn) (CloseReason, bool) { return ReasonIdleClosed, true })
 }

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
@@ -47,7 +48,8 @@ type delivery struct {
 type queue struct {
 	head, tail *waiter
 	n          int
-	places     uint64 // given so far
+	any        atomic.Bool // n > 0, to be read without host.mu
+	places     uint64      // given so far
 }
 
 func (q *queue) len() int { return q.n }
@@ -86,7 +88,9 @@ func (q *queue) insert(w, prev *waiter) {
 	} else {
 		q.tail = w
 	}
-	q.n++
+	if q.n++; q.n == 1 {
+		q.any.Store(true)
+	}
 }
 
 // pop takes the oldest waiter, nil if there is none.
@@ -122,7 +126,9 @@ func (q *queue) remove(w *waiter) {
 		q.tail = w.prev
 	}
 	w.queued, w.next, w.prev = false, nil, nil
-	q.n--
+	if q.n--; q.n == 0 {
+		q.any.Store(false)
+	}
 }
 
 // index is w's place from the front, counted from zero.

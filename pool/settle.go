@@ -30,6 +30,7 @@ func (h *host) noteBehindLocked(c *conn, reason CloseReason) {
 		reason == ReasonPeerAborted && c.uses == 2: // it crossed the second request
 		h.closesBehind++
 	}
+	h.noteWaryLocked(time.Now())
 }
 
 // waryLocked tells whether c has to settle. A host that has answered twice on one
@@ -38,7 +39,15 @@ func (h *host) waryLocked(c *conn, now time.Time) bool {
 	if c.uses > 1 {
 		h.closesBehind = 0
 	}
-	return c.uses > 0 && (h.closesBehind >= closesWary || now.Before(h.waryUntil))
+	return h.noteWaryLocked(now) && c.uses > 0
+}
+
+func (h *host) noteWaryLocked(now time.Time) bool {
+	wary := h.closesBehind >= closesWary || now.Before(h.waryUntil)
+	if h.tray.wary.Load() != wary {
+		h.tray.wary.Store(wary)
+	}
+	return wary
 }
 
 // settle offers c a moment later, if it has survived that. Until then it counts as idle:
