@@ -120,7 +120,13 @@ type Config struct {
 	// for so long. The answer's head has Base.ResponseHeaderTimeout. Zero: no limit.
 	ReadStallTimeout time.Duration
 
-	// Dialer opens connections where Base has no dial hook. Nil: the zero Dialer.
+	// Dialer opens connections where Base has no dial hook. Nil: the zero Dialer. New copies it, and
+	// gives the copy a dialer.Memory if it has none: an address that has failed to connect, in
+	// TLS, or in the first request on a connection, is tried last for 5 s to some minutes.
+	//
+	// A connection keeps its address: how soon a changed name is followed, MaxConnAge says. With
+	// a dialer.CachingResolver as the Resolver, names are looked up every few seconds at most;
+	// its TTL comes on top.
 	Dialer *dialer.Dialer
 
 	// BeforeSend is called after checkout, before the first byte of the request is

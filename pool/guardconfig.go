@@ -40,7 +40,8 @@ type GuardConfig struct {
 	// asked to dial: behind a proxy, the proxy's.
 	Hosts map[string]GuardHost
 
-	// Dialer opens connections. Nil: the zero Dialer.
+	// Dialer opens connections. Nil: the zero Dialer. NewGuard copies it, and gives the copy a
+	// dialer.Memory if it has none.
 	Dialer *dialer.Dialer
 	// DialContext, if not nil, opens connections in the Dialer's place. It is called under
 	// the Dialer's ConnectTimeout (60 s when zero), and its error is returned in a
