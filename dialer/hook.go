@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 )
 
@@ -15,7 +16,8 @@ var errNilConn = errors.New("the dial hook returned neither a connection nor an 
 
 // await calls f in a goroutine of its own and returns its result, or an error when ctx
 // ends before: a caller's function can't hold up the dial. A result that comes too late is
-// given to discard, if that isn't nil.
+// given to discard, if that isn't nil. A panic in f, which nobody else could recover from, is
+// an error, and so is it if f ends its goroutine.
 func await[T any](ctx context.Context, f func() (T, error), discard func(T)) (T, error) {
 	type result struct {
 		v   T
@@ -24,14 +26,22 @@ func await[T any](ctx context.Context, f func() (T, error), discard func(T)) (T,
 	got := make(chan result)
 	gone := make(chan struct{})
 	go func() {
-		v, err := f()
-		select {
-		case got <- result{v, err}:
-		case <-gone:
-			if err == nil && discard != nil {
-				discard(v)
+		var r result
+		returned := false
+		defer func() {
+			if !returned {
+				r.err = unwound(recover())
 			}
-		}
+			select {
+			case got <- r:
+			case <-gone:
+				if r.err == nil && discard != nil {
+					discard(r.v)
+				}
+			}
+		}()
+		r.v, r.err = f()
+		returned = true
 	}()
 	select {
 	case r := <-got:
@@ -40,6 +50,18 @@ func await[T any](ctx context.Context, f func() (T, error), discard func(T)) (T,
 		close(gone)
 		var zero T
 		return zero, ctx.Err()
+	}
+}
+
+// unwound is the error of a function that didn't return, with what recover gave.
+func unwound(v any) error {
+	switch v := v.(type) {
+	case nil:
+		return &HookError{errors.New("the hook ended its goroutine")}
+	case error:
+		return &HookError{fmt.Errorf("panic: %w", v)}
+	default:
+		return &HookError{fmt.Errorf("panic: %v", v)}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -137,4 +138,29 @@ func TestOwnDialerAsHook(t *testing.T) {
 	}
 	defer l.Conn.Close()
 	wantEcho(t, l.Conn)
+}
+
+// Nobody else could recover from a hook's panic: it runs in a goroutine of the dialer's.
+func TestHookThatDoesNotReturn(t *testing.T) {
+	own := errors.New("own")
+	tests := []struct {
+		name string
+		hook func()
+		own  bool
+	}{
+		{"panic with an error", func() { panic(own) }, true},
+		{"panic with a text", func() { panic("text") }, false},
+		{"panic with nil", func() { panic(nil) }, false},
+		{"end of its goroutine", runtime.Goexit, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			hook := func(context.Context, string, string) (net.Conn, error) { tt.hook(); return nil, nil }
+			_, err := new(Dialer).Dial(t.Context(), Route{Addr: "origin.test:80", Connect: hook})
+			wantError(t, err, StageConnect)
+			if _, ok := errors.AsType[*HookError](err); !ok || errors.Is(err, own) != tt.own {
+				t.Errorf("error is %v", err)
+			}
+		})
+	}
 }

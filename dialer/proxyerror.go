@@ -44,7 +44,8 @@ func printable(s string) string {
 	}, s)
 }
 
-// A HookError is what a caller's own GetProxyHeader or OnProxyResponse returned.
+// A HookError is what a caller's own GetProxyHeader or OnProxyResponse returned, or a panic of
+// any function of the caller's that the dialer calls in a goroutine of its own.
 type HookError struct{ Err error }
 
 // Error returns the cause's text.

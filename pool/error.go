@@ -129,7 +129,7 @@ const (
 	CallerRequest CallerSource = iota + 1
 	// CallerBody: reading the request's body, or GetBody, failed, or its length was wrong.
 	CallerBody
-	// CallerHook: a hook (BeforeSend, a trace) returned an error.
+	// CallerHook: a hook (BeforeSend, a trace) returned an error, or a dial hook panicked.
 	CallerHook
 )
 

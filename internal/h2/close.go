@@ -103,7 +103,12 @@ func (c *Conn) shut(last []byte) {
 	select {
 	case <-done:
 	case <-t.C:
-		c.raw.Close()
+		switch c.raw.(type) {
+		case *net.TCPConn, *net.UnixConn:
+			c.raw.Close()
+		default: // the Close of somebody else's connection may be what takes long
+			go c.raw.Close()
+		}
 	}
 }
 
