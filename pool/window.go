@@ -9,7 +9,8 @@ import "time"
 // peer, as many as the burst needs cost no more than one. Which of the two it is shows in the
 // time that dials take, as a full queue shows in TCP Vegas: while they take about as long as the
 // best, the window grows by one with each, which doubles it in a round trip; while they
-// take longer, it shrinks by one with each. The zero dialWindow is a host's of which
+// take longer, it shrinks by one with each. Where even few are late, that is no queue: the
+// best is taken to be longer, bit by bit. The zero dialWindow is a host's of which
 // nothing is known yet.
 //
 // It is guarded by host.mu.
@@ -18,6 +19,7 @@ type dialWindow struct {
 	best   time.Duration // what a dial takes when nothing queues, as far as that was seen; zero: unknown
 	bestAt time.Time     // when that was
 	failed bool          // the last dial did
+	lowAt  time.Time     // since when no more than fewDials are let in flight; zero: there are more
 }
 
 const (
@@ -30,6 +32,9 @@ const (
 	burstDials = 128
 	burstAfter = 40 * time.Millisecond
 	mostDials  = 1024
+	// lowShare is the share by which the best gives way to a dial that is late for no queue of
+	// this host's making: after half a dozen of them such a time is no longer late.
+	lowShare = 8
 	// dialSlack is by how much more than twice the best a dial may be late: a scheduler's
 	// hiccup is no queue.
 	dialSlack = 5 * time.Millisecond
@@ -47,6 +52,7 @@ func (w *dialWindow) size() int {
 
 // succeeded notes that a dial took so long. full says that the window was in use.
 func (w *dialWindow) succeeded(took time.Duration, full bool, now time.Time) {
+	defer w.noteLow(now)
 	fresh := w.best == 0 || w.failed
 	w.failed = false
 	if w.best == 0 || took < w.best || now.Sub(w.bestAt) > bestMemory {
@@ -58,8 +64,22 @@ func (w *dialWindow) succeeded(took time.Duration, full bool, now time.Time) {
 		w.limit = max(w.limit, startDials(w.best))
 	case late:
 		w.limit = max(w.size()-1, fewDials)
+		if !w.lowAt.IsZero() && !now.Add(-took).Before(w.lowAt) {
+			w.best += (took - w.best) / lowShare // the way has become longer
+		}
 	case full:
 		w.limit = min(w.size()+1, mostDials)
+	}
+}
+
+// noteLow notes whether few dials are in flight: those that begin from then on don't wait for
+// each other.
+func (w *dialWindow) noteLow(now time.Time) {
+	switch {
+	case w.size() > fewDials:
+		w.lowAt = time.Time{}
+	case w.lowAt.IsZero():
+		w.lowAt = now
 	}
 }
 

@@ -69,6 +69,37 @@ func TestDialWindowForgetsItsBest(t *testing.T) {
 	}
 }
 
+// Few dials don't queue for long: where they are late from beginning to end, the way has become
+// longer, and doesn't leave bursts waiting until the best is forgotten. Those that began while
+// there were many say nothing.
+func TestDialWindowFollowsALongerWay(t *testing.T) {
+	const before, after = 5 * time.Millisecond, 50 * time.Millisecond
+	var w dialWindow
+	now := time.Now()
+	w.succeeded(before, true, now)
+	now = now.Add(after)
+	for range 100 { // that were in flight together
+		w.succeeded(after, true, now)
+	}
+	if w.size() != fewDials || w.best != before {
+		t.Fatalf("%d dials may be in flight, the best took %v", w.size(), w.best)
+	}
+	rounds := 0
+	for ; w.size() < 10*fewDials && rounds < 100; rounds++ {
+		now = now.Add(after)
+		for range w.size() {
+			w.succeeded(after, true, now)
+		}
+	}
+	if rounds > 6 {
+		t.Errorf("it took %d rounds until %d dials may be in flight", rounds, w.size())
+	}
+	w.succeeded(before, true, now)
+	if w.best != before {
+		t.Errorf("the best is %v when the way is short again", w.best)
+	}
+}
+
 // dialsUnderWay takes the dials that have begun.
 func (s *script) dialsUnderWay() []*scriptDial {
 	s.Helper()
