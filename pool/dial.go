@@ -154,12 +154,8 @@ func (h *host) dialFailed(c *conn, err error) {
 	}
 	h.dialMissingLocked()
 	h.t.noteQuietLocked(h)
-	empty := h.emptyLocked()
-	h.mu.Unlock()
+	h.unlock()
 	h.passSlot()
-	if empty {
-		h.noteUnused()
-	}
 }
 
 // failWaitersLocked gives the error of c's dial to the oldest waiter, unless the other dials

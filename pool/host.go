@@ -220,15 +220,11 @@ func (h *host) retire(c *conn, reason CloseReason) {
 		h.giveSlotLocked()
 		h.dialMissingLocked()
 	}
-	empty := h.emptyLocked()
-	h.mu.Unlock()
+	h.unlock()
 	if handOver {
 		h.handOverSlot()
 	} else {
 		h.passSlot()
-	}
-	if empty {
-		h.noteUnused()
 	}
 }
 

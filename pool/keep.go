@@ -91,7 +91,7 @@ func (h *host) keepUp() {
 	if !t.next.IsZero() {
 		h.keepByLocked(t.next)
 	}
-	h.mu.Unlock()
+	h.unlock()
 	for _, c := range early {
 		h.retire(c, c.leaving)
 	}

@@ -22,6 +22,16 @@ type unusedHost struct {
 	since time.Time
 }
 
+// unlock unlocks mu for those who may have taken out of h the last that was there: a connection,
+// a waiter or a warmer. A host that nothing else comes back to would never be forgotten.
+func (h *host) unlock() {
+	empty := h.emptyLocked()
+	h.mu.Unlock()
+	if empty {
+		h.noteUnused()
+	}
+}
+
 // noteUnused is called, without a lock, when h was left without connections and waiters.
 func (h *host) noteUnused() {
 	now := time.Now()

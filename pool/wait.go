@@ -85,7 +85,7 @@ func (h *host) delivered(ctx context.Context, w *waiter, d delivery) (grant, err
 // for it, the dialer's limits end its wait.
 func (h *host) expire(w *waiter) error {
 	h.mu.Lock()
-	defer h.mu.Unlock()
+	defer h.unlock()
 	if !w.queued || h.waitPhaseLocked(w) == PhaseDial {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (h *host) leave(w *waiter, cause error) error {
 	if w.queued {
 		h.queue.remove(w)
 		h.noteLeftLocked()
-		h.mu.Unlock()
+		h.unlock()
 		return h.waitError(w, phase, n, cause)
 	}
 	h.mu.Unlock()

@@ -90,7 +90,7 @@ func (h *host) warm(ctx context.Context, n int) error {
 		return err
 	case <-ctx.Done():
 		h.mu.Lock()
-		defer h.mu.Unlock()
+		defer h.unlock()
 		h.removeWarmerLocked(w)
 		return &Error{Phase: PhaseDial, Host: h.key.addr, Err: wire.Ended(ctx)}
 	}
