@@ -105,8 +105,9 @@ type Config struct {
 	// HostStats.DialWindow). Then it fails with ErrWaitTimeout. Zero: until its context ends.
 	// A dial under way for the request is not a wait for capacity; the dialer's limits bound it.
 	MaxWait time.Duration
-	// MaxWaiters bounds the requests that wait for a host's capacity; one more fails
-	// at once with ErrTooManyWaiters. Zero: no bound.
+	// MaxWaiters bounds the requests that wait because of MaxConnsPerHost; one more fails at
+	// once with ErrTooManyWaiters. Those whose dial is under way or will begin as soon as the
+	// host bears it don't count. Zero: no bound.
 	MaxWaiters int
 	// Hosts overrides settings for single hosts, by "host:port". Plain http through an http
 	// proxy goes by the proxy's: its connections are the proxy's.

@@ -35,6 +35,17 @@ func (h *host) canDialLocked() bool {
 	return limit == 0 || h.slots.taken.Load() < int64(limit)
 }
 
+// crowdedLocked tells whether as many as limit wait for what others have. Those don't count for
+// whom a dial is under way, or will be as soon as the window lets it.
+func (h *host) crowdedLocked(limit int) bool {
+	most := h.cfg.MaxConnsPerHost
+	if most == 0 {
+		return false
+	}
+	free := max(int64(most)-h.slots.taken.Load(), 0) * int64(h.newConnCarriesLocked())
+	return int64(h.queue.len()-h.coveredLocked()) >= int64(limit)+free
+}
+
 // takeSlot takes a slot, if one is free.
 func (h *host) takeSlot() bool {
 	n := h.slots.taken.Add(1)

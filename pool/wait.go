@@ -17,7 +17,7 @@ func (h *host) enqueueLocked(ws wish, now time.Time) error {
 		(*ws.w).since = now
 		h.t.giveBell(*ws.w)
 		h.queue.putBack(*ws.w)
-	case limit > 0 && !h.canDialLocked() && h.queue.len()-h.coveredLocked() >= limit:
+	case limit > 0 && h.crowdedLocked(limit):
 		h.tot.WaitTimeouts++
 		return &Error{Phase: PhaseWait, Host: h.key.addr, Queued: h.queue.len(), Err: ErrTooManyWaiters}
 	default:

@@ -213,6 +213,30 @@ func TestTooManyWaiters(t *testing.T) {
 	})
 }
 
+// In a cold burst those wait for capacity who are more than the limit will serve, and not those
+// whose dial is held back for now.
+func TestTooManyWaitersBehindTheDialWindow(t *testing.T) {
+	inBubble(t, Config{MaxConnsPerHost: 2 * firstDials, MaxWaiters: 2}, func(s *script) {
+		trips := s.gets(2*firstDials + 2)
+		if st := s.stats(); st.Dialing != firstDials || st.Waiting != len(trips) {
+			t.Fatalf("%d dials and %d waiters, want %d and %d", st.Dialing, st.Waiting, firstDials, len(trips))
+		}
+		e := s.get().wantError(PhaseWait, ErrTooManyWaiters)
+		if e.Queued != len(trips) {
+			t.Errorf("Queued is %d, want %d", e.Queued, len(trips))
+		}
+		d := s.wantDial()
+		trips[0].cancel()
+		trips[1].cancel()
+		more := s.gets(2)
+		s.get().wantError(PhaseWait, ErrTooManyWaiters)
+		d.fail(syscall.ECONNREFUSED)
+		for _, tp := range append(trips, more...) {
+			tp.cancel()
+		}
+	})
+}
+
 // While a dial is all there is to wait for, its own limits end the wait and not MaxWait.
 func TestHangingDialIsNoWaitForCapacity(t *testing.T) {
 	inBubble(t, Config{MaxConnsPerHost: 1, MaxWait: 100 * time.Millisecond}, func(s *script) {
