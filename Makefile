@@ -5,7 +5,7 @@ COUNT ?= 6
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-proxies test-bulk test-idle lint vulncheck bench fuzz cover tidy-check
+.PHONY: help build test test-proxies test-bulk test-idle test-capacity lint vulncheck bench fuzz cover tidy-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ test-bulk: ## send 100,000 requests through proxies that reload, over HTTP/2
 
 test-idle: ## race 200 lanes of POSTs for 30 s against each proxy's idle timeout (40 minutes)
 	CONNWISE_LANES=200 CONNWISE_RACE_TIME=30s $(GO) test -tags proxies -count=1 -parallel 1 -timeout 90m -run 'IdleRace/./(h1|tls)/relay' -v ./internal/realproxy/...
+
+test-capacity: ## warm connections, limits and bursts behind real proxies, for a minute each
+	CONNWISE_CAPACITY_TIME=60s $(GO) test -tags proxies -count=1 -parallel 4 -timeout 15m -run 'Unused|MaxRequestsPer|ReloadOfWarm|MaxConnsPerHost|ColdBurst' -v ./internal/realproxy/...
 
 lint: ## gofmt, go vet and staticcheck (pinned in go.mod)
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi

@@ -9,6 +9,10 @@ import (
 	"time"
 )
 
+// capacityTime is for how long the tests of capacity send: CONNWISE_CAPACITY_TIME, 10 s by default;
+// those without a lesson half of it.
+var capacityTime = sync.OnceValue(func() time.Duration { return envDuration("CONNWISE_CAPACITY_TIME", 10*time.Second) })
+
 // An aheadTrace notes when a request got a connection that wasn't there before it came, but had
 // to be dialled. With oneShot it takes the means from requests to send their bodies again.
 type aheadTrace struct {

@@ -7,6 +7,7 @@
 //	go test -tags proxies ./internal/realproxy/ -run IdleRace -v
 //	make test-bulk
 //	make test-idle
+//	make test-capacity
 //
 // The proxies have to be installed, in PATH or in an sbin directory; .ci/run names their
 // Debian packages. Where one is missing, its tests are skipped, and with CI=true in the
@@ -47,6 +48,15 @@
 //     twice, and none that is said to be unprocessed was executed.
 //   - limit_test.go: the proxy closes each connection after 20 requests. None fails, and
 //     there are no more dials than that takes.
+//   - unused_test.go: the proxy closes connections that carry nothing after 1 s, some with a 408,
+//     and MinIdlePerHost keeps 20. No 408 is an answer, no POST fails, and once the time has been
+//     learnt none waits for a dial, for about a dozen dials in a second.
+//   - maxrequests_test.go: the proxy closes each connection after 50 requests. With
+//     MaxRequestsPerConn below that no request waits for a dial.
+//   - renewreload_test.go: MinIdlePerHost and MaxConnAge make nothing worse when the proxy reloads.
+//   - connlimit_linux_test.go: the proxy never has more connections than MaxConnsPerHost, and 64
+//     workers wait for them in turn.
+//   - coldburst_test.go: 500 requests at once open half as many connections as net/http at most.
 //   - probe_test.go: internal/probe finds the idle timeouts and limits that were configured.
 //   - silence_test.go: Close under load leaves no connection and no goroutine, and the
 //     counters add up. Every other test checks that too when it ends.

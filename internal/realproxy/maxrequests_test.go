@@ -12,8 +12,6 @@ import (
 	"time"
 )
 
-const countTime = 5 * time.Second
-
 // counts are how many requests the proxy takes on a connection, and how many the pool sends on
 // one. Over HTTP/2 one connection has those of all workers, so that a count is soon reached.
 func (v variant) counts() (proxy, pool int) {
@@ -38,7 +36,7 @@ func TestMaxRequestsPerConnSparesRequestsTheDial(t *testing.T) {
 		begin := time.Now()
 		told.send(&wg, stop)
 		untold.send(&wg, stop)
-		time.AfterFunc(countTime, func() { close(stop) })
+		time.AfterFunc(capacityTime()/2, func() { close(stop) })
 		wg.Wait()
 
 		executed := r.executions()
