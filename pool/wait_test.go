@@ -228,6 +228,7 @@ func TestTooManyWaitersBehindTheDialWindow(t *testing.T) {
 		d := s.wantDial()
 		trips[0].cancel()
 		trips[1].cancel()
+		synctest.Wait()
 		more := s.gets(2)
 		s.get().wantError(PhaseWait, ErrTooManyWaiters)
 		d.fail(syscall.ECONNREFUSED)
