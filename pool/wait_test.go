@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
