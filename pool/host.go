@@ -186,7 +186,6 @@ func (h *host) offer(c *conn, now time.Time) {
 	}
 	c.state = connIdle
 	h.pushIdleLocked(c)
-	h.keepIdleLocked(c, now)
 	surplus := h.surplusLocked()
 	h.sweepByLocked(c.expires())
 	list := h.listLocked()

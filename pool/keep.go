@@ -97,17 +97,6 @@ func (h *host) keepUp() {
 	}
 }
 
-// keepIdleLocked is called when c has become idle: its successor may be wanted sooner than
-// the keeper would run.
-func (h *host) keepIdleLocked(c *conn, now time.Time) {
-	if h.cfg.MinIdlePerHost == 0 {
-		return
-	}
-	if stays := c.staysLocked(h.leadLocked(h.eachLocked()), now); stays < forever {
-		h.keepByLocked(now.Add(max(stays, 0)))
-	}
-}
-
 // dialAllLocked dials what warmers, MinIdlePerHost and leaving connections need. It returns
 // idle connections that leave for it, for the caller to retire.
 func (h *host) dialAllLocked(t *tally, now time.Time) (early []*conn) {
@@ -117,7 +106,7 @@ func (h *host) dialAllLocked(t *tally, now time.Time) (early []*conn) {
 	early = h.makeWayLocked(t, lack, now)
 	for ; lack > 0 && h.dialForLocked(t, now, h.fitsPaceLocked); lack -= t.each {
 	}
-	if age(now, h.usedAt) >= busyFor {
+	if age(now, h.usedAt) >= busyFor || h.queue.len() > 0 { // those who wait get what there is room for
 		h.keeper.successors = 0
 	}
 	for h.keeper.successors > 0 && h.dialForLocked(t, now, h.bearsLocked) {
@@ -201,7 +190,6 @@ func (h *host) noteGoneLocked(c *conn, reason CloseReason, now time.Time) {
 		return
 	}
 	h.noteEarlyLocked(c, reason, now)
-	h.succeedLocked(c, reason)
 	h.keepNowLocked(now)
 }
 

@@ -328,6 +328,21 @@ func (s *script) host() *host {
 	return hosts[0]
 }
 
+// What comes on an unused connection is no sign that the peer sends something behind its
+// answers, for which connections would have to settle.
+func TestFarewellOfAnUnusedConnectionIsNotBehindAnAnswer(t *testing.T) {
+	inBubble(t, Config{MinIdlePerHost: 2}, func(s *script) {
+		p := s.exchange()
+		unused := s.wantDial().finish()
+		io.WriteString(unused, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
+		unused.wantClosed()
+		s.wantDial().fail(syscall.ECONNREFUSED)
+		for range 3 { // without a pause: it would settle in that
+			s.wantReused(p)
+		}
+	})
+}
+
 // Over HTTP/2 free streams count.
 func TestMinIdleCountsStreams(t *testing.T) {
 	h2Bubble(t, Config{MinIdlePerHost: 100}, func(s *script) {
@@ -350,6 +365,30 @@ func TestMinIdleCountsStreams(t *testing.T) {
 		}
 		for _, tp := range tps {
 			tp.wantOK()
+		}
+	})
+}
+
+// A dial that takes long, and that only the keeper wants, isn't taken for one that was left
+// behind by requests.
+func TestKeepersDialIsNoOrphan(t *testing.T) {
+	inBubble(t, Config{MinIdlePerHost: 2}, func(s *script) {
+		p := s.exchange()
+		d := s.wantDial()
+		a := s.get()
+		waiting := s.get()
+		s.wantNoDial()
+		p.serve("ok")
+		a.wantBody("ok")
+		p.serve("ok")
+		waiting.wantBody("ok") // the dial is one too many for requests now
+		time.Sleep(2 * orphanGrace)
+		if d.ctx.Err() != nil {
+			t.Error("the keeper's dial was cut")
+		}
+		d.finish()
+		if st := s.stats(); st.Idle != 2 {
+			t.Errorf("%d idle, want 2", st.Idle)
 		}
 	})
 }

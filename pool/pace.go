@@ -5,7 +5,8 @@ import "time"
 // A peer may not take it well that connections are opened which nobody uses: it may refuse
 // dials, close such connections at once, or after so short a time that keeping them up is
 // nothing but dialling. So the keeper's dials pause after failures and early ends, longer each
-// time, and go on with one; and it has a pace that it never exceeds.
+// time, and go on with one (after failures that's the dial window's doing); and it has a pace
+// that it never exceeds.
 
 const (
 	// earlyEnd is how old a connection has to become, unused, to show that the peer takes it.
@@ -88,8 +89,6 @@ func (h *host) bearsLocked(t *tally, now time.Time) bool {
 	case now.Before(k.pace.notBefore):
 		t.by(k.pace.notBefore)
 		return false
-	case k.pace.failed > 0 && k.ahead > 0:
-		return false // the one that is under way is to find out
 	case k.pace.early > 1 && k.ahead+t.unproven > 0:
 		t.by(now.Add(earlyEnd))
 		return false

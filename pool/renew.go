@@ -103,11 +103,3 @@ func (h *host) noteHeldLocked(c *conn, n int) {
 		h.keepByLocked(now)
 	}
 }
-
-// succeedLocked is called when c has left the pool. Under a full limit its successor hasn't
-// been dialled yet: that is what its slot is for now, unless a request waits for it.
-func (h *host) succeedLocked(c *conn, reason CloseReason) {
-	if c.renewed && (reason == ReasonMaxAge || reason == ReasonMaxRequests) && h.queue.len() > 0 {
-		h.keeper.successors = max(h.keeper.successors-1, 0)
-	}
-}

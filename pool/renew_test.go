@@ -74,6 +74,19 @@ func TestSuccessorComesBeforeTheAge(t *testing.T) {
 	})
 }
 
+// Of two connections the one that is used gets a successor.
+func TestOnlyTheBusyOneIsRenewed(t *testing.T) {
+	inBubble(t, Config{MaxConnAge: 10 * time.Second}, func(s *script) {
+		st := &site{s: s, dialTime: ms, answer: ms}
+		defer st.run()()
+		s.warmUp(2)
+		s.load(1, 100*ms, 12*time.Second)
+		if got := s.stats(); got.DialsAhead != 3 || got.Open != 1 {
+			t.Errorf("%d dials ahead, %d open, want 3 and 1", got.DialsAhead, got.Open)
+		}
+	})
+}
+
 // A connection that nobody uses gets no successor.
 func TestIdleHostsAreNotRenewed(t *testing.T) {
 	inBubble(t, Config{MaxConnAge: 10 * time.Second, MaxRequestsPerConn: 2}, func(s *script) {

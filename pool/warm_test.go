@@ -262,11 +262,13 @@ func TestWarmDuringADrain(t *testing.T) {
 		d := s.wantDial()
 		s.tr.Drain("host.test:80")
 		p.wantClosed()
+		second, third := s.wantDial(), s.wantDial() // d's connection won't be kept
 		d.finish().wantClosed()
 		s.wantWarming(done)
-		s.wantDial().finish()
-		s.wantDial().finish()
+		second.finish()
+		third.finish()
 		s.wantWarm(done, nil)
+		s.wantNoDial()
 	})
 }
 
@@ -282,6 +284,24 @@ func TestWarmGivesUpAPeerThatClosesAtOnce(t *testing.T) {
 		if n := st.dialled(); n > 40*manyEarly {
 			t.Errorf("%d dials", n)
 		}
+	})
+}
+
+// A host without connections isn't forgotten while Warm waits for it.
+func TestWarmingHostIsRemembered(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		p := s.exchange()
+		h := s.host()
+		h.mu.Lock()
+		h.dialNotBefore = time.Now().Add(time.Second)
+		h.mu.Unlock()
+		p.Close()
+		done := s.warm(s.Context(), 1)
+		s.wantNoDial()
+		s.tr.forget(h, time.Now(), 0)
+		time.Sleep(time.Second)
+		s.wantDial().finish()
+		s.wantWarm(done, nil)
 	})
 }
 
