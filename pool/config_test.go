@@ -53,6 +53,18 @@ func TestNewRefusesWhatItCannotHonour(t *testing.T) {
 		{"Config.Base.HTTP2.SendPingTimeout", Config{Base: &http.Transport{HTTP2: &http.HTTP2Config{SendPingTimeout: 5}}}},
 		{"Config.Base.HTTP2.PingTimeout", Config{Base: &http.Transport{HTTP2: &http.HTTP2Config{PingTimeout: -time.Second}}}},
 		{"Config.WriteStallTimeout", Config{WriteStallTimeout: time.Second, Base: &http.Transport{HTTP2: &http.HTTP2Config{WriteByteTimeout: time.Minute}}}},
+		{"Config.MinIdlePerHost", Config{MinIdlePerHost: -1}},
+		{"Config.MaxRequestsPerConn", Config{MaxRequestsPerConn: -1}},
+		{"Config.MinIdlePerHost", Config{MinIdlePerHost: 3, MaxIdlePerHost: 2}},
+		{"Config.MinIdlePerHost", Config{MinIdlePerHost: 3, MaxConnsPerHost: 2}},
+		{"Config.MinIdlePerHost", Config{MinIdlePerHost: 3, Base: &http.Transport{MaxIdleConns: 2}}},
+		{"Config.MinIdlePerHost", Config{MinIdlePerHost: 3, Base: &http.Transport{MaxIdleConnsPerHost: 2}}},
+		{"Config.MinIdlePerHost", Config{MinIdlePerHost: 3, Base: &http.Transport{DisableKeepAlives: true}}},
+		{"Config.MinIdlePerHost", Config{MinIdlePerHost: 1025}}, // of the default Base's MaxIdleConns
+		{`Config.Hosts["a:1"].MinIdlePerHost`, Config{MinIdlePerHost: 3, Hosts: map[string]HostConfig{"a:1": {MaxConnsPerHost: 2}}}},
+		{`Config.Hosts["a:1"].MinIdlePerHost`, Config{MaxIdlePerHost: 2, Hosts: map[string]HostConfig{"a:1": {MinIdlePerHost: 3}}}},
+		{`Config.Hosts["a:1"].MinIdlePerHost`, Config{Hosts: map[string]HostConfig{"a:1": {MinIdlePerHost: -1}}}},
+		{`Config.Hosts["a:1"].MaxRequestsPerConn`, Config{Hosts: map[string]HostConfig{"a:1": {MaxRequestsPerConn: -1}}}},
 		{"Config.Base.TLSNextProto", Config{Base: &http.Transport{TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{"foo": nil}}}},
 	} {
 		tr, err := New(tt.cfg)
