@@ -1,13 +1,13 @@
 package pool
 
 import (
-	"math"
 	"slices"
 	"time"
 )
 
 // plenty is more requests than anybody has: what a dial that finds out the protocol carries, say.
-const plenty = math.MaxInt32
+// A thousand times as many are an int still, also where that has 32 bits.
+const plenty = 1 << 20
 
 // A tally is what a host has for requests to come, counted in requests: a connection of
 // HTTP/1 carries one at a time, one of HTTP/2 as many as its peer takes.
@@ -83,7 +83,7 @@ func (h *host) tallyConnLocked(t *tally, c *conn, lead time.Duration, now time.T
 	h.tallyUnusedLocked(t, c, now)
 	room := c.roomLocked(t.each)
 	t.open += room
-	if c.h2 == nil || c.told {
+	if c.h2 == nil || c.told && c.limit > 0 {
 		t.ready += room
 	}
 	stays := c.staysLocked(lead, now)
@@ -104,13 +104,14 @@ func (h *host) tallyConnLocked(t *tally, c *conn, lead time.Duration, now time.T
 	}
 }
 
-// roomLocked is how many requests c carries at a time; each, before its peer has said so.
+// roomLocked is how many requests c carries at a time; each, before its peer has said so, and
+// while it takes none: nobody who does that wants more connections.
 func (c *conn) roomLocked(each int) int {
 	if c.h2 == nil {
 		return 1
 	}
 	room := min(c.limit, plenty)
-	if !c.told {
+	if !c.told || c.limit == 0 {
 		room = each
 	}
 	if most := c.h.cfg.MaxRequestsPerConn; most > 0 {
