@@ -190,6 +190,7 @@ func (h *host) noteGoneLocked(c *conn, reason CloseReason, now time.Time) {
 		return
 	}
 	h.noteEarlyLocked(c, reason, now)
+	h.noteLostLocked(c, reason)
 	h.keepNowLocked(now)
 }
 

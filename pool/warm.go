@@ -20,11 +20,16 @@ type warmer struct {
 	opened bool  // a connection was opened since it came
 	failed int   // dials that failed in a row
 	err    error // of the first of them
+	lost   int   // connections that have gone unused since it came
 }
 
 // warmFailures is after how many failed dials in a row Warm gives up. If none has succeeded
 // before, it does after the first.
 const warmFailures = 3
+
+// warmLosses is how many connections may go unused, for each that Warm is to have ready, before it
+// gives up: they don't live long enough for so many to be there at a time.
+const warmLosses = 2
 
 // Warm has connections ready for requests to url's host: to its scheme and authority, by the
 // proxy that Base.Proxy names for such a GET. It returns when n requests at once needn't wait
@@ -35,7 +40,8 @@ const warmFailures = 3
 //
 // The dials keep to MaxConnsPerHost and to a window of dials in flight, and go on when Warm has
 // returned early. It does so with ctx's error; with the first error of a dial, if the first
-// dial fails or several in a row do; and with ErrClosed once the transport is closed or shuts
+// dial fails or several in a row do; if connections are closed sooner than so many can be
+// opened; and with ErrClosed once the transport is closed or shuts
 // down. If the limits (MaxConnsPerHost, MaxIdlePerHost, Base.MaxIdleConns) don't let so
 // many be kept, it opens as many as they do, and returns an error that says so. All errors are
 // *Error; one that is the caller's (that, a bad url, a negative n, Base.DisableKeepAlives)
@@ -60,8 +66,8 @@ func (t *Transport) Warm(ctx context.Context, url string, n int) error {
 // password in it.
 func (t *Transport) warmRequest(ctx context.Context, rawURL string, n int) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, rawURL, nil)
-	if bad, ok := errors.AsType[*url.Error](err); ok {
-		err = bad.Err
+	if _, bad := errors.AsType[*url.Error](err); bad {
+		err = errors.New("the url can't be parsed") // what says why has pieces of it
 	}
 	if err == nil {
 		err = checkRequest(req)
@@ -170,6 +176,21 @@ func (h *host) failWarmersLocked(err error) {
 			return false
 		}
 		w.ready <- &Error{Phase: PhaseDial, Host: h.key.addr, Err: w.err}
+		return true
+	})
+}
+
+// noteLostLocked notes that c, which was open, has left the pool.
+func (h *host) noteLostLocked(c *conn, reason CloseReason) {
+	if c.uses > 0 {
+		return
+	}
+	h.keeper.warmers = slices.DeleteFunc(h.keeper.warmers, func(w *warmer) bool {
+		if w.lost++; w.lost <= warmLosses*w.n {
+			return false
+		}
+		err := fmt.Errorf("pool: Warm: connections are closed sooner than %d can be opened (%s)", w.n, reason)
+		w.ready <- &Error{Phase: PhaseDial, Host: h.key.addr, Err: err}
 		return true
 	})
 }
