@@ -15,6 +15,8 @@ type history struct {
 	stepAt   time.Time // when the step began
 	last     Totals    // behind the last step
 	waiting  []*modelReq
+	reqs     int  // how many there were
+	opening  bool // a dial was under way
 
 	unrest     time.Time // since the last time that a connection was replaced, or found stale
 	dialingAt  time.Time // the last time that a dial was under way
@@ -27,8 +29,9 @@ func (h *history) before(m *model) {
 	h.stepAt = time.Now()
 	h.closedThen = m.over
 	h.waiting = some(m.reqs, (*modelReq).unplaced)
+	h.reqs, h.opening = len(m.reqs), m.opening()
 	m.arrivals = nil
-	if m.opening() {
+	if h.opening {
 		h.dialingAt = h.stepAt
 	}
 }
@@ -49,6 +52,7 @@ func (m *model) check() {
 	m.checkOrder()
 	m.checkWaits()
 	m.checkDials()
+	m.checkWaiters()
 	for _, h := range m.tr.allHosts() {
 		m.checkBooks(h)
 	}

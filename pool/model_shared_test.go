@@ -124,7 +124,7 @@ func (m *model) stepOfHTTP2(s step) func() {
 	case "reset":
 		return one(streams, s, func(st modelStream) { st.reset(http2.ErrCodeCancel) })
 	case "settings":
-		return one(alive, s, func(c *modelConn) { c.settings([]int{1, 2, 100, 3, 0}[s.v%5]) })
+		return one(alive, s, func(c *modelConn) { c.settings([]int{1, 2, 100, 0, 3, 0}[s.v%6]) })
 	case "goaway":
 		told := some(alive, func(c *modelConn) bool { return c.told && c.spoiled == "" })
 		return one(told, s, func(c *modelConn) { c.goAway(s.v) })

@@ -32,7 +32,7 @@ var (
 	}
 	stepsOfHTTP1 = append(slices.Clip(stepsOfBoth), "answer and close", "surplus", "write fails", "continue")
 	stepsOfHTTP2 = append(slices.Clip(stepsOfBoth), "settings", "settings", "settings", "goaway", "refuse", "reset", "mute", "dial ok", "answer", "answer")
-	rareSteps    = map[string]int{"shutdown": 20, "close": 20, "sleep long": 3, "close idle": 3, "drain": 3, "suspend": 3, "warm": 3}
+	rareSteps    = map[string]int{"shutdown": 20, "close": 20, "sleep long": 2, "close idle": 3, "drain": 3, "suspend": 3, "warm": 3}
 )
 
 func drawSteps(rt *rapid.T, http2 bool) []step {

@@ -30,6 +30,19 @@ func (m *model) checkWaits() {
 	}
 }
 
+// checkWaiters: there are no more of them than told, but for those whom a dial may serve.
+func (m *model) checkWaiters() {
+	full := m.cfg.limit > 0 && len(m.openConns()) == m.cfg.limit
+	if n := len(m.seen.waiting); m.cfg.waiters == 0 || n < m.cfg.waiters || !full || m.seen.opening || m.opening() || m.unsettled() || m.asking() {
+		return
+	}
+	for _, r := range m.reqs[m.seen.reqs:] {
+		if r.unplaced() {
+			m.errorf("request %d waits as one of %d", r.id, len(m.seen.waiting)+1)
+		}
+	}
+}
+
 // checkDials: a dial that nobody waits for is kept for a grace, and ended by the next look.
 // Over HTTP/2 a slow one gets company.
 func (m *model) checkDials() {
