@@ -53,7 +53,7 @@ var errNoDial = errors.New("no dial succeeds now")
 // inLine runs f in a bubble with a host of which the test holds all connections.
 func inLine(t *testing.T, limit int, f func(*line)) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &line{T: t, served: make(chan *lineRequest, 100)}
+		l := &line{T: t, served: make(chan *lineRequest, 20_000)} // room for all, should the test end early
 		tr, err := New(Config{MaxConnsPerHost: limit, MaxWait: time.Hour, Base: &http.Transport{
 			DialContext: func(context.Context, string, string) (net.Conn, error) {
 				time.Sleep(time.Millisecond)
@@ -67,6 +67,7 @@ func inLine(t *testing.T, limit int, f func(*line)) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer tr.Close()
 		l.h = hostNamed(t, tr, "host.test")
 		for range limit {
 			l.come()

@@ -91,10 +91,10 @@ func (t *Transport) forgetLocked(h *host, now time.Time, keep time.Duration) tim
 	}
 	if keep > 0 {
 		keep = max(keep, h.known.used.believedFor())
-	}
-	if now.Sub(h.usedAt) < keep {
-		defer h.mu.Unlock()
-		return h.usedAt.Add(keep)
+		if now.Sub(h.usedAt) < keep {
+			defer h.mu.Unlock()
+			return h.usedAt.Add(keep)
+		}
 	}
 	h.gone = true
 	h.stopSweepLocked()
