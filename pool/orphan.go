@@ -108,7 +108,9 @@ func (h *host) orphansLocked() int {
 func (h *host) noteServedLocked() { h.reapLocked(orphanGrace) }
 
 // reapLocked sees to it that the dials that are too many now end after the grace.
-func (h *host) reapLocked(grace time.Duration) {
+func (h *host) reapLocked(grace time.Duration) { h.reapInLocked(grace, grace) }
+
+func (h *host) reapInLocked(wait, grace time.Duration) {
 	if h.orphansLocked() <= 0 || h.reaping[grace] {
 		return
 	}
@@ -116,7 +118,7 @@ func (h *host) reapLocked(grace time.Duration) {
 		h.reaping = make(map[time.Duration]bool)
 	}
 	h.reaping[grace] = true
-	time.AfterFunc(grace, func() { h.cutOrphans(grace) })
+	time.AfterFunc(wait, func() { h.cutOrphans(grace) })
 }
 
 // cutOrphans ends the dials that are more than the waiters, if they have had their grace.
@@ -125,12 +127,16 @@ func (h *host) cutOrphans(grace time.Duration) {
 	defer h.mu.Unlock()
 	delete(h.reaping, grace)
 	surplus, short := h.orphansLocked(), h.cutShort
-	now := time.Now()
+	now, next := time.Now(), orphanGrace
 	for c := range h.conns {
 		if surplus <= 0 {
 			break
 		}
-		if c.state != connDialing || c.cut || c.ahead || age(now, c.dialAt) < h.graceLocked(c) {
+		if c.state != connDialing || c.cut || c.ahead {
+			continue
+		}
+		if left := h.graceLocked(c) - age(now, c.dialAt); left > 0 {
+			next = min(next, left) // it has begun since
 			continue
 		}
 		if h.route.Proxy != nil && !c.passed {
@@ -140,7 +146,5 @@ func (h *host) cutOrphans(grace time.Duration) {
 		surplus--
 	}
 	h.cutShort = short
-	if surplus > 0 {
-		h.reapLocked(h.nextGraceLocked()) // some have begun since
-	}
+	h.reapInLocked(next, h.nextGraceLocked())
 }

@@ -27,3 +27,26 @@ func TestSlowProxyIsWaitedForInTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// Whoever left first has no say in how long a dial goes on that began after that.
+func TestEachDialHasItsOwnGrace(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		a := s.get()
+		first := s.wantDial()
+		a.cancel()
+		a.wantError(PhaseDial, context.Canceled)
+		time.Sleep(orphanGrace / 2)
+		b, c := s.get(), s.get() // b waits for the first dial
+		second := s.wantDial()
+		for _, tp := range []*trip{b, c} {
+			tp.cancel()
+			tp.wantError(PhaseDial, context.Canceled)
+		}
+		left := time.Now()
+		<-first.ctx.Done()
+		<-second.ctx.Done()
+		if took := time.Since(left); took != orphanGrace {
+			s.Errorf("the last dial ended %v after the last waiter, want %v", took, orphanGrace)
+		}
+	})
+}
