@@ -21,7 +21,8 @@ func (h *host) dialMissingLocked() {
 		if h.pausesLocked(time.Now()) {
 			return
 		}
-		if h.dialLocked() == nil {
+		if h.dialLocked() == nil { // the twin has just taken the last slot
+			h.askTwinLocked()
 			return
 		}
 	}

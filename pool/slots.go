@@ -46,14 +46,18 @@ func (h *host) crowdedLocked(limit int) bool {
 	return int64(h.queue.len()-h.coveredLocked()) >= int64(limit)+free
 }
 
-// takeSlot takes a slot, if one is free.
+// takeSlot takes a slot, if one is free. It never counts one that it doesn't get: the twin could
+// miss a slot by that, and nobody would tell it.
 func (h *host) takeSlot() bool {
-	n := h.slots.taken.Add(1)
-	if limit := h.cfg.MaxConnsPerHost; limit == 0 || n <= int64(limit) {
-		return true
+	for {
+		n := h.slots.taken.Load()
+		if limit := h.cfg.MaxConnsPerHost; limit > 0 && n >= int64(limit) {
+			return false
+		}
+		if h.slots.taken.CompareAndSwap(n, n+1) {
+			return true
+		}
 	}
-	h.slots.taken.Add(-1)
-	return false
 }
 
 // giveSlotLocked gives a slot back. Who calls it calls passSlot when h.mu is unlocked.

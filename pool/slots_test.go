@@ -84,3 +84,33 @@ func TestTwinsShareTheLimit(t *testing.T) {
 		}
 	})
 }
+
+// Who tries in vain mustn't keep a free slot from the other one, not even for a moment: nobody
+// would tell that one later.
+func TestTryingForASlotTakesNone(t *testing.T) {
+	tr, err := New(Config{MaxConnsPerHost: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	h := tr.hostOf(rawKey{scheme: "http", host: "host.test"}, nil)
+	start, tried := make(chan struct{}), make(chan bool)
+	defer close(start)
+	go func() {
+		for range start {
+			tried <- h.takeSlot()
+		}
+	}()
+	for range 50_000 {
+		if !h.takeSlot() {
+			t.Fatal("no slot, and nobody has one")
+		}
+		start <- struct{}{}
+		h.giveSlotLocked()
+		mine := h.takeSlot()
+		if other := <-tried; mine == other {
+			t.Fatalf("%d slots were had of one that was given back", h.slots.taken.Load())
+		}
+		h.giveSlotLocked()
+	}
+}
