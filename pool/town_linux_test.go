@@ -15,7 +15,7 @@ import (
 	"example.com/connwise/dialer"
 )
 
-// A town is a name with several addresses, 127.0.0.N, on one port. A server says its N in
+// A town is a name with several addresses, 127.45.0.N, on one port. A server says its N in
 // the header X-Host.
 type town struct {
 	t    *testing.T
@@ -28,7 +28,7 @@ type town struct {
 
 func newTown(t *testing.T, hosts ...int) *town {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.9:0") // finds a port that is free
+	l, err := net.Listen("tcp", "127.45.0.9:0") // held, so that no other town has the port; the network is its own
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,12 +36,12 @@ func newTown(t *testing.T, hosts ...int) *town {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	tn := &town{t: t, port: port, dials: make(map[string]int)}
 	for _, n := range hosts {
-		tn.addrs = append(tn.addrs, fmt.Sprintf("127.0.0.%d", n))
+		tn.addrs = append(tn.addrs, fmt.Sprintf("127.45.0.%d", n))
 	}
 	return tn
 }
 
-func (tn *town) addr(n int) string { return fmt.Sprintf("127.0.0.%d:%s", n, tn.port) }
+func (tn *town) addr(n int) string { return fmt.Sprintf("127.45.0.%d:%s", n, tn.port) }
 
 // A doing is what a server does with a request, as http.Handler does; nil: it answers.
 type doing = http.HandlerFunc

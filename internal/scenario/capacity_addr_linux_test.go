@@ -16,7 +16,7 @@ import (
 	"example.com/connwise/pool"
 )
 
-// A town is a name whose addresses are 127.0.0.N on one port, with a server at some of them
+// A town is a name whose addresses are 127.44.0.N on one port, with a server at some of them
 // that says its N and repeats a request's id. It knows how many connections are open in all.
 type town struct {
 	r    *rig
@@ -33,7 +33,7 @@ type town struct {
 
 func (r *rig) town() *town {
 	r.t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.99:0") // finds a free port
+	ln, err := net.Listen("tcp", "127.44.0.99:0") // held, so that no other town has the port; the network is its own
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func (r *rig) town() *town {
 	}
 }
 
-func (tn *town) addr(n int) string { return fmt.Sprintf("127.0.0.%d:%s", n, tn.port) }
+func (tn *town) addr(n int) string { return fmt.Sprintf("127.44.0.%d:%s", n, tn.port) }
 
 // resolvesTo sets the name's addresses.
 func (tn *town) resolvesTo(hosts ...int) {
@@ -53,7 +53,7 @@ func (tn *town) resolvesTo(hosts ...int) {
 	defer tn.mu.Unlock()
 	tn.names = nil
 	for _, n := range hosts {
-		tn.names = append(tn.names, fmt.Sprintf("127.0.0.%d", n))
+		tn.names = append(tn.names, fmt.Sprintf("127.44.0.%d", n))
 	}
 }
 
