@@ -40,7 +40,7 @@ type host struct {
 	// Transport.mu where both are held.
 	mu      sync.Mutex
 	conns   map[*conn]struct{} // all, dialing ones included
-	idle    []*conn            // the newest last; none that takes a request while one waits
+	idle    []*conn            // the newest last; while a request waits, none that it would take: see also avoid.go
 	shared  []*conn            // in use, and taking more: see shared.go
 	queue   queue
 	dialing int
@@ -206,49 +206,4 @@ func (h *host) offer(c *conn, now time.Time) {
 	}
 	h.t.keepIdleBound()
 	h.yield()
-}
-
-// retire closes a connection that the caller holds, and then gives its slot to a
-// waiter's dial: the peer never sees more connections than the limit.
-func (h *host) retire(c *conn, reason CloseReason) {
-	c.close()
-	h.mu.Lock()
-	h.forgetConnLocked(c, reason)
-	handOver := reason == ReasonMadeRoom
-	if !handOver {
-		h.giveSlotLocked()
-		h.dialMissingLocked()
-	}
-	h.unlock()
-	if handOver {
-		h.handOverSlot()
-	} else {
-		h.passSlot()
-	}
-}
-
-// retireAside is retire for those who may be called by StreamDone, maybe from whoever writes to
-// an HTTP/2 connection: closing that may wait for the writer.
-func (h *host) retireAside(c *conn, reason CloseReason) {
-	if c.h2 != nil {
-		go h.retire(c, reason)
-	} else {
-		h.retire(c, reason)
-	}
-}
-
-// forgetConnLocked takes an opened connection, which is closed and not idle any more,
-// out of the books, but for its slot.
-func (h *host) forgetConnLocked(c *conn, reason CloseReason) {
-	if c.state == connGone {
-		panic("pool: connection retired twice")
-	}
-	c.state = connGone
-	delete(h.conns, c)
-	h.tot.countClosed(reason)
-	h.noteBehindLocked(c, reason)
-	now := time.Now()
-	h.noteFruitLocked(c, reason, now)
-	h.noteGoneLocked(c, reason, now)
-	h.t.noteQuietLocked(h)
 }
