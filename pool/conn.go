@@ -42,7 +42,7 @@ type conn struct {
 	// Owned by whoever holds the connection, and handed over under h.mu; with HTTP/2, which
 	// many can hold, guarded by it.
 	uses      int           // requests begun on it
-	idleSince time.Time     // when its last answer's last byte was read, or its first request began
+	idleSince time.Time     // when its last answer's last byte was read, or its first request began; before, see agedByTLS
 	announced time.Duration // the server's Keep-Alive: timeout, zero if unknown
 
 	// Guarded by h.mu.
@@ -53,12 +53,13 @@ type conn struct {
 
 	// Of its dial.
 	dialAt  time.Time
-	cutDial func() // ends it
-	cut     bool   // cutDial was called, as no request waits for it
-	passed  bool   // its proxy has connected it to the origin
-	only1   bool   // HTTP/2 isn't offered, as the waiter has no use for it
-	slow    bool   // it doesn't count any more for those who wait: see noteSlowLocked
-	ahead   bool   // no request has asked for it: see keep.go
+	cutDial func()      // ends it
+	cut     bool        // cutDial was called, as no request waits for it
+	passed  bool        // its proxy has connected it to the origin
+	only1   bool        // HTTP/2 isn't offered, as the waiter has no use for it
+	slow    bool        // it takes long: see stuck.go
+	slowBy  *time.Timer // when it will
+	ahead   bool        // no request has asked for it: see keep.go
 
 	renewed bool // its successor is dialled, or about to be: see renew.go. Guarded by h.mu.
 }
@@ -79,7 +80,7 @@ func (c *conn) open(l *dialer.Link) {
 	t := c.h.t
 	c.nc, c.link, c.addr = l.Conn, l, remoteAddr(l.Conn)
 	c.opened = time.Now()
-	c.idleSince = c.opened
+	c.idleSince = c.opened.Add(-c.h.agedByTLS(l.TLSTook))
 	if age := t.set.MaxConnAge; age > 0 {
 		c.maxAge = age - time.Duration(t.set.Jitter()*float64(age)/10)
 	}

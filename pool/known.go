@@ -101,6 +101,9 @@ func (h *host) noteIdleCloseLocked(c *conn, how idleClose, now time.Time) {
 		return
 	}
 	idle := now.Sub(c.idleSince)
+	if c.uses == 0 {
+		idle = now.Sub(c.opened) + c.link.TLSTook // all of it: see agedByTLS
+	}
 	h.known.closed(c.uses > 0, idle, now)
 	h.noteHasteLocked(idle, now)
 	h.refreshLocked(now)

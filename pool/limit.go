@@ -77,6 +77,17 @@ func (t *timeouts) marginOf(d, jitter time.Duration) time.Duration {
 	return min(t.margin, d/2)
 }
 
+// agedByTLS is how long a connection has been idle when it is opened: since TLS began, as the peer's
+// timer for connections that carry nothing may (nginx's begins with the connection). Slow
+// handshakes would else seem to show that such connections are closed soon. Half of the limit is
+// left at least, or no connection would be of use where handshakes take longer.
+func (h *host) agedByTLS(took time.Duration) time.Duration {
+	if limit := h.limits.Load().unused.limit; limit > 0 {
+		return min(took, limit/2)
+	}
+	return took
+}
+
 // age is how long ago t was, by the monotonic clock or by the wall clock, whichever
 // says more: the monotonic one stands still while a laptop sleeps or a container is
 // frozen, and the wall clock may be set backwards.
