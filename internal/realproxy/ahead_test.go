@@ -39,15 +39,15 @@ func (a *aheadTrace) RoundTrip(req *http.Request) (*http.Response, error) {
 	return a.base.RoundTrip(req)
 }
 
-// waitedSince is how many requests had to wait for a dial, but for those about which this
-// machine stalled; and how many those were.
-func (a *aheadTrace) waitedSince(from time.Time, s *stalls) (waited, excused int) {
+// waitedSince is how many requests had to wait for a dial, but for those that did when this machine
+// had just stalled, within so long before; and how many those were.
+func (a *aheadTrace) waitedSince(from time.Time, s *stalls, just time.Duration) (waited, excused int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, at := range a.waited {
 		switch {
 		case at.Before(from):
-		case s.touch(attempt{begin: at.Add(-lateTimer), end: at}):
+		case s.touch(attempt{begin: at.Add(-just), end: at}):
 			excused++
 		default:
 			waited++

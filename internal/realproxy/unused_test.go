@@ -165,6 +165,12 @@ func (u *unusedRun) rate() float64 {
 	return float64(u.final.Dials-u.taught.Dials) / (u.took - unusedLesson).Seconds()
 }
 
+// waited is how many requests waited for a dial after the lesson, but for those before which the
+// machine stalled for so long that connections were not renewed in time; and how many those were.
+func (u *unusedRun) waited(s *stalls) (waited, excused int) {
+	return u.trace.waitedSince(u.lesson(), s.atLeast(learntJitter), shortIdle)
+}
+
 // closed is how many connections the proxy closed after the lesson.
 func (u *unusedRun) closed() (n int) {
 	for how, all := range u.final.IdleCloses {
@@ -179,8 +185,8 @@ func logUnused(t *testing.T, s *stalls, runs []*unusedRun) {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "proxy\trequests\tfailed\texecuted twice\twaited for a dial\tafter the lesson\tdials ahead\tdials/s\tclosed by the proxy\tafter the lesson\tlearnt unused\tlimit\t")
 	for _, u := range runs {
-		all, _ := u.trace.waitedSince(u.begin, &stalls{})
-		late, excused := u.trace.waitedSince(u.lesson(), s)
+		all, _ := u.trace.waitedSince(u.begin, &stalls{}, 0)
+		late, excused := u.waited(s)
 		h := u.final
 		fmt.Fprintf(w, "%v\t%d\t%d\t%d\t%d\t%d (%d)\t%d\t%.0f\t%v\t%d\t%v\t%v (%s)\t\n", u, u.o.requests, u.o.failed, u.o.twice, all, late, excused,
 			h.DialsAhead, u.rate(), h.IdleCloses, u.closed(), h.LearntUnused.Round(time.Millisecond), h.UnusedLimit.Round(time.Millisecond), h.UnusedLimitSource)
@@ -195,14 +201,14 @@ func mostAhead(d time.Duration) uint64 { return uint64(2 * minIdle * (d.Seconds(
 
 func (u *unusedRun) check(t *testing.T, s *stalls) {
 	u.o.wantCleanBut(t, s.atLeast(longStall))
-	if n, _ := u.trace.waitedSince(u.lesson(), s); n > 0 {
+	if n, _ := u.waited(s); n > 0 {
 		t.Errorf("%d requests waited for a dial, later than %v after the start", n, unusedLesson)
 	}
 	h := u.final
 	if most := mostAhead(u.took); h.DialsAhead == 0 || h.DialsAhead > most {
 		t.Errorf("%d dials ahead in %v, want %d at most", h.DialsAhead, u.took, most)
 	}
-	if n := u.closed(); n > minIdle && len(s.atLeast(longStall).spans) == 0 {
+	if n := u.closed(); n > minIdle && len(s.atLeast(learntJitter).spans) == 0 {
 		t.Errorf("the proxy closed %d connections later than %v after the start", n, unusedLesson)
 	}
 	if !u.timesUnused() || u.proto == overH2 {
