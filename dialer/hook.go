@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 )
 
 // A Hook makes a connection in place of the Dialer, as http.Transport's DialContext does.
@@ -14,18 +15,23 @@ type Hook = func(ctx context.Context, network, addr string) (net.Conn, error)
 // errNilConn is what is said of a hook that returns neither a connection nor an error.
 var errNilConn = errors.New("the dial hook returned neither a connection nor an error")
 
+// hookLinger is how long a dial whose time is over waits for what it opened to be gone.
+const hookLinger = 50 * time.Millisecond
+
 // await calls f in a goroutine of its own and returns its result, or an error when ctx
 // ends before: a caller's function can't hold up the dial. A result that comes too late is
-// given to discard, if that isn't nil. A panic in f, which nobody else could recover from, is
-// an error, and so is it if f ends its goroutine.
+// given to discard, if that isn't nil; and an f that heeds ctx has mostly returned then when
+// await does: who counts connections makes room for the next one. A panic in f, which nobody
+// else could recover from, is an error, and so is it if f ends its goroutine.
 func await[T any](ctx context.Context, f func() (T, error), discard func(T)) (T, error) {
 	type result struct {
 		v   T
 		err error
 	}
 	got := make(chan result)
-	gone := make(chan struct{})
+	gone, over := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(over)
 		var r result
 		returned := false
 		defer func() {
@@ -48,6 +54,12 @@ func await[T any](ctx context.Context, f func() (T, error), discard func(T)) (T,
 		return r.v, r.err
 	case <-ctx.Done():
 		close(gone)
+		if discard != nil {
+			select {
+			case <-over:
+			case <-time.After(hookLinger):
+			}
+		}
 		var zero T
 		return zero, ctx.Err()
 	}

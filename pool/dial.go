@@ -105,6 +105,7 @@ func (h *host) dialled(c *conn) {
 	h.noteAddrsLocked(c)
 	h.noteDialedLocked(c.link, connect, now)
 	h.noteOpenedLocked(c, now)
+	h.noteThroughLocked(c, now)
 	c.cutDial = nil // it holds the request's context, which must not live as long as the connection
 	unused := h.queue.len() == 0
 	if unused && !c.ahead {

@@ -32,9 +32,6 @@ const (
 	// doubtGrace is how long requests wait for the PING that is to show whether a
 	// connection is alive before another one is dialled.
 	doubtGrace = 50 * time.Millisecond
-	// slowDial is when a dial that all waiters depend on gets a second one beside it: a
-	// lost SYN is sent again after a second.
-	slowDial = time.Second
 )
 
 // speaksHTTP2 tells whether HTTP/2 is what is spoken on l: agreed on by ALPN, or known
@@ -92,9 +89,9 @@ func (h *host) expelLocked() {
 func (h *host) expectedLocked() int {
 	switch {
 	case h.proto == protocolHTTP1 || !h.speaks.http2:
-		return h.wantedDialsLocked()
+		return h.reliedOnLocked()
 	case h.t.set.disableKeepAlives && h.proto == protocolUnknown:
-		return h.wantedDialsLocked()
+		return h.reliedOnLocked()
 	case h.proto == protocolHTTP2 && h.t.set.oneConn && h.hopefulLocked():
 		return math.MaxInt
 	}
@@ -154,22 +151,6 @@ func (h *host) coveredLocked() int {
 		}
 	}
 	return n
-}
-
-// noteSlowLocked sees to it that c's dial gets company if it takes long and all waiters
-// depend on it.
-func (h *host) noteSlowLocked(c *conn) {
-	if h.proto == protocolHTTP1 || !h.speaks.http2 {
-		return
-	}
-	time.AfterFunc(slowDial, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if c.state == connDialing && h.queue.len() > 0 {
-			c.slow = true
-			h.dialMissingLocked()
-		}
-	})
 }
 
 // spareFrom is how many requests at a time are taken for traffic that goes on.

@@ -44,7 +44,9 @@ type host struct {
 	shared  []*conn            // in use, and taking more: see shared.go
 	queue   queue
 	dialing int
-	cutting int // of these, the ones that are about to end: see orphan.go
+	cutting int       // of these, the ones that are about to end: see orphan.go
+	slow    int       // of the others, those that take long: see stuck.go
+	through time.Time // when the youngest dial began that has succeeded
 	window  dialWindow
 	keeper  keeper // see keep.go
 	epoch   uint64 // raised by CloseIdleConnections and Drain: what is older isn't reused

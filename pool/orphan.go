@@ -78,6 +78,9 @@ func (h *host) cutSpareLocked() {
 func (h *host) cutLocked(c *conn) {
 	c.cut = true
 	h.cutting++
+	if c.slow {
+		h.slow--
+	}
 	if c.ahead {
 		h.keeper.ahead--
 	}
@@ -90,9 +93,14 @@ func (h *host) wantedDialsLocked() int { return h.dialing - h.cutting }
 // endDialLocked takes c out of the dials.
 func (h *host) endDialLocked(c *conn) {
 	h.dialing--
-	if c.cut {
+	c.slowBy.Stop()
+	switch {
+	case c.cut:
 		h.cutting--
-	} else if c.ahead {
+	case c.slow:
+		h.slow--
+	}
+	if c.ahead && !c.cut {
 		h.keeper.ahead--
 	}
 	h.keepNowLocked(time.Now())

@@ -94,5 +94,9 @@ func (w *dialWindow) failedOnce() {
 	w.limit = max(w.size()/2, 1)
 }
 
-// windowOpenLocked tells whether one more dial may be in flight.
-func (h *host) windowOpenLocked() bool { return h.dialing < h.window.size() }
+// windowOpenLocked tells whether one more dial may be in flight. Those that take long queue for
+// nothing, and don't count in a small window: all may hang.
+func (h *host) windowOpenLocked() bool {
+	size := h.window.size()
+	return h.dialing-h.slow < size && h.dialing < max(size, firstDials)
+}
