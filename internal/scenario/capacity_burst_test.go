@@ -12,56 +12,64 @@ import (
 )
 
 // A hundred requests come at once to a host of which nothing is known, and whose handshake
-// takes its time. HTTP/2 needs one connection. HTTP/1.1 needs a hundred, and doesn't get them
-// in a ramp of handshakes: the first finds out what is spoken, the others come together. The
-// next burst knows.
+// takes its time. HTTP/2 needs one connection. HTTP/1.1 needs a hundred, or what the limit
+// allows, and doesn't get them in a ramp of handshakes: the first finds out what is spoken,
+// the others begin together behind it. The next burst knows.
 func TestAStampedeTakesTwoHandshakes(t *testing.T) {
-	long(t)
-	judged(t, 50*time.Millisecond, func(j *judge) { stampede(j, newRig(j.T, overT), stampedes[0]) })
-	judged(t, 50*time.Millisecond, func(j *judge) {
-		r := newRig(j.T, overT)
-		together(len(stampedes)-1, func(i int) { stampede(j, r, stampedes[i+1]) })
-	})
-}
-
-// A stampeded server speaks proto. So many connections and times of service are enough.
-type stampeded struct {
-	proto       string
-	limit, most int
-	rounds      time.Duration
-}
-
-var stampedes = []stampeded{{"http/1.1", 0, 100, 1}, {"http/1.1", 40, 40, 3}, {"h2", 0, 2, 1}}
-
-func stampede(j *judge, r *rig, st stampeded) {
-	const service, burst = 200 * time.Millisecond, 100
-	o := peer.H2Options{TLS: &tls.Config{NextProtos: []string{st.proto}}, Faults: peer.H2Faults{Delay: service}}
-	p := r.h2peer(o)
-	tr := r.h2pool(pool.Config{MaxConnsPerHost: st.limit, Base: &http.Transport{DialContext: hookTo(r.lagging(p.Addr()))}})
-	for round := range 2 {
-		before, start := p.conns(), time.Now()
-		together(burst, func(i int) {
-			if err := doer(tr.RoundTrip).send(newPatient(j.T, http.MethodPost, p.url, bodyKinds[i%len(bodyKinds)])); err != nil {
-				j.Errorf("%+v: %v", st, err)
-			}
+	const burst = 100
+	var cases []func()
+	for _, tt := range []struct {
+		name        string
+		protos      []string
+		limit, then int // connections, and dials at a time behind the first
+	}{
+		{"HTTP/1.1", []string{"http/1.1"}, 0, burst - 1},
+		{"HTTP/1.1 with a limit", []string{"http/1.1"}, 40, 39},
+		{"HTTP/2", []string{"h2", "http/1.1"}, 0, 0},
+		{"HTTP/2 with a limit", []string{"h2", "http/1.1"}, 10, 0},
+	} {
+		cases = append(cases, func() {
+			t.Run(tt.name, func(t *testing.T) {
+				r := newPart(t, overT)
+				p := r.h2peer(peer.H2Options{TLS: &tls.Config{NextProtos: tt.protos}, Faults: peer.H2Faults{Delay: 20 * time.Millisecond}})
+				hold := &turnstile{}
+				tr := r.h2pool(pool.Config{MaxConnsPerHost: tt.limit, Base: &http.Transport{DialContext: hold.dial}})
+				for round := range 2 {
+					var calls []<-chan error
+					for i := range burst {
+						calls = append(calls, doer(tr.RoundTrip).start(newPatient(t, http.MethodPost, p.url, bodyKinds[i%len(bodyKinds)])))
+					}
+					wantWaiting(t, tr, burst)
+					least, most := 1, 1
+					if round > 0 && tt.then > 0 {
+						least, most = 4, tt.then+1 // it is known what is spoken, and how long it took
+					}
+					if n := hold.gather(least); n < least || n > most {
+						t.Errorf("round %d: %d dials at first, want %d to %d", round, n, least, most)
+					}
+					pause(60 * time.Millisecond) // the handshake takes its time
+					if round == 0 && tt.then > 0 {
+						hold.let(1)
+						// The first connection may have served some before the others are counted.
+						if n := hold.gather(tt.then * 3 / 4); n < tt.then*3/4 || n > tt.then {
+							t.Errorf("%d dials behind the first, want %d", n, tt.then)
+						}
+					}
+					hold.open()
+					all(t, calls...)
+					if !within(patience, func() bool { return gauges(tr).Dialing == 0 }) {
+						t.Errorf("%+v", gauges(tr))
+					}
+					tr.CloseIdleConnections()
+					hold.shut()
+				}
+				if n := p.Report().Requests; n != 2*burst || len(p.twice()) > 0 {
+					t.Errorf("%d requests executed, twice: %v", n, p.twice())
+				}
+			})
 		})
-		took, conns := time.Since(start), p.conns()-before
-		handshakes := time.Duration(2)
-		if round > 0 || st.proto == "h2" {
-			handshakes = 1 // the protocol is known, or doesn't matter
-		}
-		// A ramp would take two handshakes more; they need some of the CPU's time.
-		if least := handshakes*slowHandshake + st.rounds*service; conns > st.most || took > least+slowHandshake*3/2 {
-			j.Errorf("%+v, round %d: %d connections, %v, want about %v", st, round, conns, took, least)
-		}
-		if st.proto != "h2" && st.limit == 0 && conns < burst/2 {
-			j.Errorf("%+v, round %d: %d connections for %d requests that take their time", st, round, conns, burst)
-		}
-		tr.CloseIdleConnections()
 	}
-	if n := p.Report().Requests; n != 2*burst || len(p.twice()) > 0 {
-		j.Errorf("%+v: %d requests executed, twice: %v", st, n, p.twice())
-	}
+	side(t, cases)
 }
 
 // A burst starts dials, and is served by connections that come free before they are done.
@@ -70,11 +78,11 @@ func TestABurstsSurplusIsKept(t *testing.T) {
 	atOnce(t, func(t *testing.T, r *rig, sp speech) {
 		const burst = 8
 		s := r.depot(sp)
-		h := &dialHook{}
-		tr := r.client(sp, pool.Config{Base: &http.Transport{DialContext: h.dial}})
+		hold := &turnstile{lifted: true}
+		tr := r.client(sp, pool.Config{Base: &http.Transport{DialContext: hold.dial}})
 		do := doer(tr.RoundTrip)
 		hostOf(t, tr, s, s.url) // it is known what is spoken, and one connection is there
-		h.takes = slowHandshake
+		hold.shut()
 		var calls []<-chan error
 		for range burst {
 			calls = append(calls, do.start(newPatient(t, http.MethodPost, s.url, oneShot)))
@@ -88,7 +96,8 @@ func TestABurstsSurplusIsKept(t *testing.T) {
 			letGo(t, q)
 		}
 		all(t, calls...)
-		dials := int(h.calls.Load())
+		dials := int(tr.Stats().Total.Dials)
+		hold.open()
 		if dials < 2 || dials > burst {
 			t.Errorf("%d dials for a burst of %d", dials, burst)
 		}
@@ -99,7 +108,7 @@ func TestABurstsSurplusIsKept(t *testing.T) {
 			t.Errorf("%d dials were unused of %d, %d failed; closed: %v", total.DialsUnused, dials, total.DialsFailed, total.ClosedBy)
 		}
 		calls, held := s.occupy(t, do, s.url, dials)
-		if n := int(h.calls.Load()); n != dials || s.conns() != dials {
+		if n := int(tr.Stats().Total.Dials); n != dials || s.conns() != dials {
 			t.Errorf("a second burst: %d dials and %d connections, want %d", n, s.conns(), dials)
 		}
 		letGo(t, held...)

@@ -64,19 +64,19 @@ var throughProxies = []way{
 	{"tunnel", overTLS, proxied("http", plain)},
 	{"tunnel over TLS", overTLS, proxied("https", overT)},
 	{"SOCKS5", anywhere, func(r *rig, s *site, cfg *pool.Config) string {
-		cfg.Base.Proxy = through("socks5", r.socks(s.addr, 0), nil).Base.Proxy
+		cfg.Base.Proxy = through("socks5", r.socks(s.addr, nil), nil).Base.Proxy
 		return s.url
 	}},
 	ways[len(ways)-1], // forward proxy
 }
 
-// socks starts a SOCKS5 proxy that takes its time, and whose connections all lead to one
-// peer.
-func (r *rig) socks(to string, takes time.Duration) *rawPeer {
+// socks starts a SOCKS5 proxy whose connections all lead to one peer, behind a stile if it
+// isn't nil.
+func (r *rig) socks(to string, g *stile) *rawPeer {
 	r.t.Helper()
 	l := &relay{to: to, flows: make(map[*flow]struct{})}
 	return r.peerIn(plain, func(c *peerConn) {
-		if socksRequest(c.br, c) != nil || !c.peer.stays(takes) {
+		if socksRequest(c.br, c) != nil || g != nil && !c.hold(g) {
 			return
 		}
 		io.WriteString(c, "\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00")

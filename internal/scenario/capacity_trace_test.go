@@ -8,8 +8,6 @@ import (
 	"net/textproto"
 	"sync/atomic"
 	"testing"
-
-	"example.com/connwise/pool"
 )
 
 // A watchdog is a caller's trace. It barks when a hook is called for a request that has
@@ -50,10 +48,9 @@ func (w *watchdog) trace() *httptrace.ClientTrace {
 // A dial outlives its request, and its end is none of that request's hooks' affair; the
 // dial is there for the next one, whose hooks are called.
 func TestNoHookIsCalledForARequestThatHasReturned(t *testing.T) {
-	waysAtOnce(t, slowWays, func(t *testing.T, r *rig, sp speech, w way) {
+	onHeldWays(t, func(t *testing.T, r *rig, s *site, w heldWay) {
 		const callers = 4
-		s := r.site(sp, manners{})
-		tr, url := r.by(w, s, pool.Config{})
+		tr, url, g := w.by(r, s)
 		dogs := make([]watchdog, callers)
 		together(callers, func(i int) {
 			dog := &dogs[i]
@@ -65,7 +62,10 @@ func TestNoHookIsCalledForARequestThatHasReturned(t *testing.T) {
 		var last watchdog
 		c := newPatient(t, http.MethodPost, url, oneShot)
 		c.Request = c.WithContext(httptrace.WithClientTrace(c.Context(), last.trace()))
-		doer(tr.RoundTrip).must(t, c)
+		call := doer(tr.RoundTrip).start(c)
+		wantWaiting(t, tr, 1)
+		g.open()
+		all(t, call)
 		last.over.Store(true)
 		if !within(patience, func() bool { return gauges(tr).Dialing == 0 }) {
 			t.Errorf("%+v", gauges(tr))
