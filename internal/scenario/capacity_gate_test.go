@@ -38,6 +38,15 @@ func (g *stile) pass(stop <-chan struct{}) bool {
 	}
 }
 
+// keeps tells whether a dial stays before the stile although nobody waits for it.
+func (g *stile) keeps() bool {
+	if g.at.Load() == 0 {
+		return false
+	}
+	pause(200 * time.Millisecond) // a silent proxy's would be gone
+	return g.at.Load() > 0
+}
+
 // A heldWay is a way with a stile on it.
 type heldWay struct {
 	name string

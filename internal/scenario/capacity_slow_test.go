@@ -18,30 +18,29 @@ const shortTime = 20 * time.Millisecond
 // for callers who come one after the other, with gaps between them, as for many at a time.
 func TestAHandshakeThatOutlastsItsCallersIsNotInVain(t *testing.T) {
 	onHeldWays(t, func(t *testing.T, r *rig, s *site, w heldWay) {
-		const rounds = 6
 		for _, crowd := range []int{1, 6} {
 			tr, url, g := w.by(r, s)
-			for range rounds {
+			for rounds := 1; rounds < 3 || !g.keeps(); rounds++ {
+				if rounds > 30 {
+					t.Fatalf("no dial is left of %d, with %d callers at a time", tr.Stats().Total.Dials, crowd)
+				}
 				together(crowd, func(i int) { fallShort(t, tr, url, bodyKinds[i%len(bodyKinds)]) })
 				pause(2 * shortTime) // longer than a silent proxy is let wait for nobody
 			}
 			dials := tr.Stats().Total.Dials
-			if most := uint64(rounds - 1); crowd == 1 && dials > most {
-				t.Errorf("%d dials for %d callers one after the other", dials, rounds)
-			}
-			if g.at.Load() == 0 {
-				t.Errorf("no dial is left of %d, with %d callers at a time", dials, crowd)
+			if crowd == 1 && dials > 8 {
+				t.Errorf("%d dials for callers one after the other", dials)
 			}
 			g.open()
 			if !within(patience, func() bool { return gauges(tr).Idle > 0 }) {
-				t.Errorf("nothing has come of %d dials: %+v", dials, gauges(tr))
-				continue
+				t.Fatalf("nothing has come of %d dials: %+v", dials, gauges(tr))
 			}
 			for i := range 6 {
 				doer(tr.RoundTrip).must(t, newPatient(t, http.MethodPost, url, bodyKinds[i%len(bodyKinds)]))
 			}
-			if n := tr.Stats().Total.Dials; n != dials {
-				t.Errorf("%d dials, and %d more then, with %d callers at a time: %+v", dials, n-dials, crowd, tr.Stats().Hosts)
+			// A server that takes one stream at a time may need another for the next.
+			if n := tr.Stats().Total.Dials - dials; n > 1 || n > 0 && !s.h2 {
+				t.Errorf("%d dials, and %d more then", dials, n)
 			}
 		}
 	})
