@@ -171,7 +171,7 @@ func (h *host) noteOpenedLocked(c *conn, now time.Time) {
 // noteWorksLocked is called when a new connection can be used: with HTTP/2 when the peer's
 // first SETTINGS have come.
 func (h *host) noteWorksLocked() {
-	h.keeper.pace.failed = 0
+	h.keeper.pace.noteWorks()
 	for _, w := range h.keeper.warmers {
 		w.opened, w.failed = true, 0
 	}

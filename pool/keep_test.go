@@ -178,6 +178,25 @@ func TestMinIdleDoesNotStormAHostThatRefuses(t *testing.T) {
 	})
 }
 
+// Such pauses end when a request's dial shows that the host is back.
+func TestMinIdleComesBackWithTheHost(t *testing.T) {
+	inBubble(t, Config{MinIdlePerHost: keepFew}, func(s *script) {
+		st := &site{s: s, dialTime: ms}
+		defer st.run()()
+		s.mustFetch()
+		time.Sleep(time.Second)
+		st.set(func() { st.refuses = syscall.ECONNREFUSED })
+		s.tr.CloseIdleConnections()
+		time.Sleep(2 * mostKeepPause) // many failures
+		st.set(func() { st.refuses = nil })
+		s.mustFetch()
+		time.Sleep(100 * ms)
+		if got := s.stats(); got.Idle != keepFew {
+			t.Errorf("%d idle, want %d", got.Idle, keepFew)
+		}
+	})
+}
+
 // A peer that closes unused connections at once isn't stormed either.
 func TestMinIdleDoesNotStormAHostThatClosesAtOnce(t *testing.T) {
 	for _, life := range []time.Duration{5 * ms, 60 * ms, 240 * ms} {

@@ -51,6 +51,15 @@ func (p *pace) noteFailed(dialAt, now time.Time, jitter float64) {
 	p.pause(p.failed, now, jitter)
 }
 
+// noteWorks notes that a dial has succeeded, whoever asked for it: those that failed before say
+// nothing any more.
+func (p *pace) noteWorks() {
+	if p.failed > 0 && p.early < 2 {
+		p.notBefore = time.Time{}
+	}
+	p.failed = 0
+}
+
 // noteEarly notes the early end of a connection that was dialled at dialAt. The first may be a
 // restart's.
 func (p *pace) noteEarly(dialAt, now time.Time, jitter float64) {
