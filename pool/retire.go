@@ -1,0 +1,50 @@
+package pool
+
+import "time"
+
+// This file has the end of connections.
+
+// retire closes a connection that the caller holds, and then gives its slot to a
+// waiter's dial: the peer never sees more connections than the limit.
+func (h *host) retire(c *conn, reason CloseReason) {
+	c.close()
+	handOver := reason == ReasonMadeRoom
+	h.mu.Lock()
+	h.forgetConnLocked(c, reason)
+	if !handOver {
+		h.giveSlotLocked()
+		h.dialMissingLocked()
+	}
+	h.unlock()
+	if handOver {
+		h.handOverSlot()
+	} else {
+		h.passSlot()
+	}
+}
+
+// retireAside is retire for those who may be called by StreamDone, maybe from whoever writes to
+// an HTTP/2 connection: closing that may wait for the writer.
+func (h *host) retireAside(c *conn, reason CloseReason) {
+	if c.h2 != nil {
+		go h.retire(c, reason)
+	} else {
+		h.retire(c, reason)
+	}
+}
+
+// forgetConnLocked takes an opened connection, which is closed and not idle any more,
+// out of the books, but for its slot.
+func (h *host) forgetConnLocked(c *conn, reason CloseReason) {
+	if c.state == connGone {
+		panic("pool: connection retired twice")
+	}
+	c.state = connGone
+	delete(h.conns, c)
+	h.tot.countClosed(reason)
+	h.noteBehindLocked(c, reason)
+	now := time.Now()
+	h.noteFruitLocked(c, reason, now)
+	h.noteGoneLocked(c, reason, now)
+	h.t.noteQuietLocked(h)
+}
