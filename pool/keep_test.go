@@ -183,13 +183,13 @@ func TestMinIdleComesBackWithTheHost(t *testing.T) {
 	inBubble(t, Config{MinIdlePerHost: keepFew}, func(s *script) {
 		st := &site{s: s, dialTime: ms}
 		defer st.run()()
-		s.mustFetch()
+		s.fetch("GET")
 		time.Sleep(time.Second)
 		st.set(func() { st.refuses = syscall.ECONNREFUSED })
 		s.tr.CloseIdleConnections()
 		time.Sleep(2 * mostKeepPause) // many failures
 		st.set(func() { st.refuses = nil })
-		s.mustFetch()
+		s.fetch("GET")
 		time.Sleep(100 * ms)
 		if got := s.stats(); got.Idle != keepFew {
 			t.Errorf("%d idle, want %d", got.Idle, keepFew)
