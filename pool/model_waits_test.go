@@ -44,11 +44,11 @@ func (m *model) checkWaiters() {
 }
 
 // checkDials: a dial that nobody waits for is kept for a grace, and ended by the next look.
-// Over HTTP/2 a slow one gets company.
+// A slow one gets company.
 func (m *model) checkDials() {
 	waiting, now := len(some(m.reqs, (*modelReq).unplaced)), time.Now()
 	wanted, grace := waiting+m.cfg.minIdle, orphanGrace
-	if m.cfg.http2 && waiting > 0 {
+	if waiting > 0 {
 		wanted++
 	}
 	if len(m.warms) > 0 || m.cfg.minIdle+m.cfg.requests > 0 || m.cfg.age > 0 {
