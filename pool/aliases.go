@@ -2,6 +2,7 @@ package pool
 
 import (
 	"hash/maphash"
+	"maps"
 	"sync"
 	"sync/atomic"
 )
@@ -19,10 +20,11 @@ type aliasTable struct {
 type aliasShard struct {
 	last atomic.Pointer[alias] // written with mu held, for reading at least; nil: none
 
-	mu  sync.RWMutex
-	all map[rawKey]*alias
+	mu   sync.RWMutex
+	all  map[rawKey]*alias
+	most int // that were in all, since it was made
 
-	_ [16]byte // to a cache line
+	_ [16]byte // no two shards in a cache line
 }
 
 type alias struct {
@@ -60,6 +62,7 @@ func (t *aliasTable) add(raw rawKey, h *host) {
 		s.all = make(map[rawKey]*alias)
 	}
 	s.all[raw] = &alias{raw, h}
+	s.most = max(s.most, len(s.all))
 }
 
 func (t *aliasTable) remove(raw rawKey) {
@@ -69,9 +72,21 @@ func (t *aliasTable) remove(raw rawKey) {
 	if a := s.last.Load(); a != nil && a.raw == raw {
 		s.last.Store(nil)
 	}
-	if delete(s.all, raw); len(s.all) == 0 {
-		s.all = nil // a map keeps the memory of its largest size
+	delete(s.all, raw)
+	s.all = shrunk(s.all, &s.most)
+}
+
+// fewEntries are so few that their memory doesn't matter.
+const fewEntries = 64
+
+// shrunk is m, or a copy if it has but a few of the most entries that it had: a map keeps the
+// memory of its largest size.
+func shrunk[K comparable, V any](m map[K]V, most *int) map[K]V {
+	if *most <= fewEntries || len(m) >= *most/4 {
+		return m
 	}
+	*most = len(m)
+	return maps.Clone(m)
 }
 
 // len is how many aliases are known.

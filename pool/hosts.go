@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -162,8 +161,5 @@ func (t *Transport) removeHostLocked(h *host) {
 	for _, raw := range h.aliases {
 		t.aliases.remove(raw)
 	}
-	if n := len(t.hosts); t.mostHosts > manyHosts && n < t.mostHosts/4 {
-		t.mostHosts = n
-		t.hosts = maps.Clone(t.hosts)
-	}
+	t.hosts = shrunk(t.hosts, &t.mostHosts)
 }

@@ -34,7 +34,7 @@ type Transport struct {
 	// takes it but the first ones to a host.
 	mu        sync.RWMutex
 	hosts     map[hostKey]*host
-	mostHosts int          // that were in the map, which keeps the memory for them
+	mostHosts int          // that were in hosts, since that was made
 	unused    []unusedHost // the one that has been unused longest first; see unused.go
 	forgotten Totals
 }
