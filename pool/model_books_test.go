@@ -103,6 +103,18 @@ func (m *model) checkOwedLocked(h *host) {
 	}
 }
 
+// narrow keeps the window of dials as small as the run's is to be, so that few requests are
+// enough for it to hold dials back.
+func (m *model) narrow() {
+	for _, h := range m.tr.allHosts() {
+		h.mu.Lock()
+		if most := m.cfg.window; most > 0 {
+			h.window.limit = min(h.window.size(), most)
+		}
+		h.mu.Unlock()
+	}
+}
+
 // A bookkeeper checks that nothing was lost at the end.
 type bookkeeper struct{ m *model }
 

@@ -51,6 +51,7 @@ type modelConfig struct {
 	wait, idleTimeout, age time.Duration
 	confirm                time.Duration
 	minIdle, requests      int // MinIdlePerHost, MaxRequestsPerConn
+	window                 int // most dials in flight
 	oneConn, notKept       bool
 }
 
@@ -70,6 +71,7 @@ func drawModelConfig(rt *rapid.T) modelConfig {
 		confirm:     of("confirm", 0, 0, 0, time.Nanosecond, 20*time.Millisecond),
 		oneConn:     number("oneConn", 0, 0, 0, 1) == 1,
 		notKept:     number("notKept", 0, 0, 0, 0, 0, 0, 0, 0, 0, 1) == 1,
+		window:      number("window", 0, 0, 1, 2),
 		minIdle:     number("minIdle", 0, 0, 0, 1, 2),
 		requests:    number("requests", 0, 0, 0, 0, 1, 4),
 	}
@@ -141,7 +143,6 @@ type model struct {
 	epoch    int          // of CloseIdleConnections and Drain
 	log      []string     // the steps so far
 	seen     history
-
 	wrongMu sync.Mutex
 	wrong   []string // what isn't as it should be
 }
@@ -182,6 +183,7 @@ func (m *model) do(s step) {
 	}
 	m.log = append(m.log, fmt.Sprintf("%12v %v", time.Since(m.seen.start), s))
 	m.seen.before(m)
+	m.narrow()
 	f()
 	m.unlocked(synctest.Wait)
 	m.check()
@@ -213,7 +215,6 @@ func (m *model) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	shutdown := len(m.log)%2 == 0 && !m.over // as good as random
-	m.log = append(m.log, fmt.Sprintf("%12v end", time.Since(m.seen.start)))
 	for _, r := range m.pending() {
 		r.stop()
 	}

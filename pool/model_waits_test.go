@@ -23,9 +23,9 @@ func (m *model) checkWaits() {
 	waiting := some(m.reqs, (*modelReq).unplaced)
 	now := time.Now()
 	for _, r := range waiting {
-		since := later(later(r.began, m.seen.dialingAt), m.seen.unrest)
-		if m.cfg.wait > 0 && now.Sub(since) > m.cfg.wait && !m.asking() {
-			m.errorf("request %d waits since %v, the longest is %v", r.id, now.Sub(since), m.cfg.wait)
+		since := later(later(r.began, m.seen.dialingAt), m.seen.unrest) // for nothing but capacity
+		if d := now.Sub(since); m.cfg.wait > 0 && d >= m.cfg.wait && !m.asking() {
+			m.errorf("request %d waits since %v, the longest is %v", r.id, d, m.cfg.wait)
 		}
 	}
 }
