@@ -39,19 +39,8 @@ func TestUnusedConnectionsAreRenewedInTime(t *testing.T) {
 
 // testUnused does all at the same time: each of them does little, and most of that at the begin.
 func testUnused(t *testing.T, vs []variant) {
-	var runs []*unusedRun
-	for _, v := range installed(t, vs) {
-		runs = append(runs, startUnused(t, v))
-	}
-	stop := make(chan struct{})
 	var s stalls
-	var wg sync.WaitGroup
-	wg.Go(func() { s.watch(stop) })
-	for _, u := range runs {
-		u.send(&wg, stop)
-	}
-	time.AfterFunc(capacityTime(), func() { close(stop) })
-	wg.Wait()
+	runs := runUnused(t, vs, &s)
 	for _, u := range runs {
 		u.end(t)
 	}
@@ -59,6 +48,26 @@ func testUnused(t *testing.T, vs []variant) {
 	for _, u := range runs {
 		t.Run(u.String(), func(t *testing.T) { u.check(t, &s) })
 	}
+}
+
+// runUnused is over when all has been sent. It notes the stalls of this machine.
+func runUnused(t *testing.T, vs []variant, s *stalls) (runs []*unusedRun) {
+	t.Helper()
+	stop := make(chan struct{})
+	end := sync.OnceFunc(func() { close(stop) })
+	var watching, sending sync.WaitGroup
+	defer watching.Wait()
+	defer end()
+	watching.Go(func() { s.watch(stop) })
+	for _, v := range installed(t, vs) {
+		runs = append(runs, startUnused(t, v))
+	}
+	for _, u := range runs {
+		u.send(&sending, stop)
+	}
+	time.AfterFunc(capacityTime(), end)
+	sending.Wait()
+	return runs
 }
 
 // unusedVariants are the ways on which a proxy closes unused connections: with a timer of
@@ -146,7 +155,10 @@ func (u *unusedRun) send(wg *sync.WaitGroup, stop <-chan struct{}) {
 	})
 }
 
-func (u *unusedRun) post() { u.rig.send(u.trace, http.MethodPost, u.rec) }
+// post may meet any of the connections, which have been idle for up to shortIdle.
+func (u *unusedRun) post() {
+	u.sendAfter(u.trace, http.MethodPost, u.rec, time.Now().Add(-shortIdle))
+}
 
 func (u *unusedRun) host() pool.HostStats { return u.client.pools[0].Stats().Hosts[0] }
 
