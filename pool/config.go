@@ -78,7 +78,7 @@ type Config struct {
 	MaxIdlePerHost int
 	// MinIdlePerHost is how many requests at once to a host in use are to find a connection
 	// ready: idle connections over HTTP/1, over HTTP/2 free streams, of which one connection
-	// has many. What lacks is opened in the background, from the host's first request (or
+	// has many. What is missing is opened in the background, from the host's first request (or
 	// Warm) on until 5 minutes after its last one. Connections that are about to reach their
 	// idle limit, or MaxConnAge, are replaced before, and that is what it costs: so many
 	// dials in each of those spans, for connections that nobody may use. It is bounded by twice
@@ -141,7 +141,9 @@ type Config struct {
 	Jitter func() float64
 }
 
-// A HostConfig overrides a Config for one host. Zero fields keep the Config's value.
+// A HostConfig overrides a Config for one host. Zero fields keep the Config's value, so what
+// the Config sets can be changed for a host, but not switched off. A MinIdlePerHost that is
+// kept counts too: New refuses it if MaxConnsPerHost or MaxIdlePerHost is less for the host.
 type HostConfig struct {
 	ProxyIdleTimeout time.Duration
 	IdleMargin       time.Duration

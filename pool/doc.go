@@ -45,7 +45,7 @@
 // A keeper (keep.go) dials for nobody: for Transport.Warm (warm.go), for MinIdlePerHost, and for
 // successors of connections that are about to reach their age or count of requests (renew.go).
 // It is a timer of the host's that is set when something comes, goes or is taken. A run counts
-// what there is (tally.go), without what is about to leave, and dials what lacks: at once
+// what there is (tally.go), without what is about to leave, and dials what is missing: at once
 // where nothing in use could make up for it, else when the lack lasts. Its dials are served to
 // the oldest waiter like any others, and count in the limit and the dial window; pace.go slows
 // them down where the peer refuses or closes what nobody has asked for. A connection is given

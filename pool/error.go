@@ -39,8 +39,9 @@ type Error struct {
 	// Idle is how long the connection had been idle when it was taken.
 	Idle time.Duration
 	// Waited is how long the request waited for a connection, and Queued how many
-	// requests were in the host's queue, itself included, when it gave up. Both
-	// are set with PhaseWait only.
+	// requests were in the host's queue when it gave up, itself included, or when it was
+	// turned away (ErrTooManyWaiters). Those whose dial is under way count, so Queued may be
+	// more than MaxWaiters. Both are set with PhaseWait only.
 	Waited time.Duration
 	Queued int
 	// Sent counts the request's bytes that the connection accepted (before

@@ -41,8 +41,9 @@ func (h *host) outdate() {
 
 // Drain retires the connections of one host, given as Stats names it ("host:port"), on
 // all ways to it: idle ones at once, those in use when their requests are done. New
-// requests open new connections. An unknown host is no error: there is nothing to do. (The
-// connections for plain http through an http proxy are the proxy's.)
+// requests open new connections, and with MinIdlePerHost new ones are opened at once if the
+// host is in use. An unknown host is no error: there is nothing to do. (The connections for
+// plain http through an http proxy are the proxy's.) It waits for no request and no peer.
 func (t *Transport) Drain(host string) {
 	for _, h := range t.allHosts() {
 		if h.key.addr == host {

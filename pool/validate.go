@@ -73,7 +73,7 @@ func checkLeast(where string, hc HostConfig, base *http.Transport) error {
 		n    int
 	}{{"MaxIdlePerHost", hc.MaxIdlePerHost}, {"MaxConnsPerHost", hc.MaxConnsPerHost}, {"Base.MaxIdleConns", base.MaxIdleConns}} {
 		if bound.n > 0 && hc.MinIdlePerHost > bound.n {
-			return &ConfigError{where + ".MinIdlePerHost", fmt.Sprintf("is %d, but %s is %d: so many can't be kept", hc.MinIdlePerHost, bound.name, bound.n)}
+			return &ConfigError{where + ".MinIdlePerHost", fmt.Sprintf("is %d, but %s is %d: so many can't be kept; set it to %d or less", hc.MinIdlePerHost, bound.name, bound.n, bound.n)}
 		}
 	}
 	return nil
