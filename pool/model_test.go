@@ -143,8 +143,8 @@ type model struct {
 	epoch    int          // of CloseIdleConnections and Drain
 	log      []string     // the steps so far
 	seen     history
-	wrongMu sync.Mutex
-	wrong   []string // what isn't as it should be
+	wrongMu  sync.Mutex
+	wrong    []string // what isn't as it should be
 }
 
 // runModel runs the steps in a bubble, and returns the log and what was wrong with it, or
