@@ -198,9 +198,7 @@ func (h *host) noteGoneLocked(c *conn, reason CloseReason, now time.Time) {
 func (h *host) endKeeping() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if k := &h.keeper; k.timer != nil {
-		k.timer.Stop()
-	}
+	h.stopKeeperLocked()
 	h.endWarmersLocked(&Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed})
 	surplus := h.wantedDialsLocked() - h.queue.len()
 	for c := range h.conns {
@@ -208,5 +206,12 @@ func (h *host) endKeeping() {
 			h.cutLocked(c)
 			surplus--
 		}
+	}
+}
+
+// stopKeeperLocked keeps runs away that haven't begun. A timer would keep the host in memory.
+func (h *host) stopKeeperLocked() {
+	if k := &h.keeper; k.timer != nil {
+		k.timer.Stop()
 	}
 }

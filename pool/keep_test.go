@@ -411,3 +411,19 @@ func TestKeepersDialIsNoOrphan(t *testing.T) {
 		}
 	})
 }
+
+// Many hosts, each used once, leave no timers behind that keep them in memory.
+func TestForgottenHostHasNoKeeper(t *testing.T) {
+	inBubble(t, Config{MinIdlePerHost: 1}, func(s *script) {
+		a := s.get()
+		h := s.host()
+		s.wantDial().fail(syscall.ECONNREFUSED)
+		a.wantError(PhaseDial, syscall.ECONNREFUSED)
+		s.tr.forget(h, time.Now(), 0)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if !h.gone || h.keeper.due.IsZero() || h.keeper.timer.Stop() {
+			t.Errorf("forgotten: %t, the keeper runs at %v", h.gone, h.keeper.due)
+		}
+	})
+}

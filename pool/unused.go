@@ -98,6 +98,7 @@ func (t *Transport) forgetLocked(h *host, now time.Time, keep time.Duration) tim
 	}
 	h.gone = true
 	h.stopSweepLocked()
+	h.stopKeeperLocked()
 	tot := h.totalsLocked()
 	stored, listed := h.stored, h.listed
 	h.mu.Unlock()
