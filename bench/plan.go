@@ -120,7 +120,7 @@ func (p *plan) checkUses(given Options) error {
 	slow := func(s scenario) bool { return s.slow }
 	switch {
 	case given.MaxWait > 0 && given.MaxConns == 0:
-		return &UsageError{Option: "max-wait", Value: given.MaxWait.String(), Reason: "nothing waits without a limit: set max-conns too"}
+		return &UsageError{Option: "max-wait", Value: given.MaxWait.String(), Reason: "nothing waits without max-conns: set that too"}
 	case given.Delay > 0 && p.target != nil:
 		return &UsageError{Option: "delay", Value: given.Delay.String(), Reason: "is the peer's, and can't be set of a target"}
 	case given.Delay > 0 && !uses(slow):
