@@ -11,12 +11,12 @@ import (
 	"example.com/connwise/pool"
 )
 
-// A hundred requests come at once to a host of which nothing is known, and whose handshake
-// takes its time. HTTP/2 needs one connection. HTTP/1.1 needs a hundred, or what the limit
+// Many requests come at once to a host of which nothing is known, and whose handshake
+// takes its time. HTTP/2 needs one connection. HTTP/1.1 needs one for each, or what the limit
 // allows, and doesn't get them in a ramp of handshakes: the first finds out what is spoken,
 // the others begin together behind it. The next burst knows.
 func TestAStampedeTakesTwoHandshakes(t *testing.T) {
-	const burst = 100
+	const burst = 60
 	var cases []func()
 	for _, tt := range []struct {
 		name        string
@@ -24,7 +24,7 @@ func TestAStampedeTakesTwoHandshakes(t *testing.T) {
 		limit, then int // connections, and dials at a time behind the first
 	}{
 		{"HTTP/1.1", []string{"http/1.1"}, 0, burst - 1},
-		{"HTTP/1.1 with a limit", []string{"http/1.1"}, 40, 39},
+		{"HTTP/1.1 with a limit", []string{"http/1.1"}, 20, 19},
 		{"HTTP/2", []string{"h2", "http/1.1"}, 0, 0},
 		{"HTTP/2 with a limit", []string{"h2", "http/1.1"}, 10, 0},
 	} {
@@ -40,7 +40,7 @@ func TestAStampedeTakesTwoHandshakes(t *testing.T) {
 						calls = append(calls, doer(tr.RoundTrip).start(newPatient(t, http.MethodPost, p.url, bodyKinds[i%len(bodyKinds)])))
 					}
 					wantWaiting(t, tr, burst)
-					least, most := 1, 1
+					least, most := 1, 2 // one that takes a second gets company
 					if round > 0 && tt.then > 0 {
 						least, most = 4, tt.then+1 // it is known what is spoken, and how long it took
 					}

@@ -16,7 +16,7 @@ import (
 // notices, and what begins afterwards goes by a connection that was opened afterwards.
 func TestOnNoWayDoesDrainCostARequest(t *testing.T) {
 	waysAtOnce(t, throughProxies, func(t *testing.T, r *rig, sp speech, w way) {
-		const workers, rounds, drains = 3, 8, 4
+		const workers, rounds, drains = 3, 6, 3
 		s := r.site(sp, manners{})
 		tr, url := r.by(w, s, pool.Config{MaxConnsPerHost: 3})
 		doer(tr.RoundTrip).must(t, newPatient(t, http.MethodGet, url, noBody))

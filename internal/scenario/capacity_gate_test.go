@@ -182,7 +182,7 @@ func (ts *turnstile) enter() <-chan struct{} {
 // gather waits until n are held, and a moment for more. It returns how many there are.
 func (ts *turnstile) gather(n int) int {
 	count := func() int { ts.mu.Lock(); defer ts.mu.Unlock(); return len(ts.held) }
-	within(soon, func() bool { return count() >= n })
+	within(patience, func() bool { return count() >= n })
 	pause(10 * time.Millisecond)
 	return count()
 }

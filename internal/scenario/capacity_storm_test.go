@@ -61,7 +61,7 @@ func TestAfterAStormOfCancelsSlotsAreFree(t *testing.T) {
 		}
 		start := time.Now()
 		doer(tr.RoundTrip).must(t, newPatient(t, http.MethodPost, url, oneShot))
-		if took := time.Since(start); took > soon {
+		if took := time.Since(start); took > 3*soon {
 			t.Errorf("after %d served requests a plain one took %v", served, took)
 		}
 		if n := s.twice(); n > 0 {

@@ -22,10 +22,9 @@ const (
 
 // A hole is a host to which no connection comes about. Its dials hang in a stage.
 type hole struct {
-	name  string
-	sp    speech
-	grace time.Duration // of dials that nobody waits for
-	deaf  bool          // they go on behind the pool's back
+	name string
+	sp   speech
+	deaf bool // they go on behind the pool's back
 	// dig fills in cfg and returns the URL. inside counts dials as the other side sees them.
 	dig func(r *rig, cfg *pool.Config, inside *counter) (url string)
 }
@@ -44,18 +43,18 @@ func (c *counter) reach(n int64) {
 }
 
 var holes = []hole{
-	{"hook", speeches[0], dialGrace, false, hanging(false)},
-	{"hook for HTTP/2", speeches[2], dialGrace, false, hanging(false)},
-	{"hook that ignores its context", speeches[0], dialGrace, true, hanging(true)},
-	{"resolver", speeches[1], dialGrace, false, func(_ *rig, cfg *pool.Config, inside *counter) string {
+	{"hook", speeches[0], false, hanging(false)},
+	{"hook for HTTP/2", speeches[2], false, hanging(false)},
+	{"hook that ignores its context", speeches[0], true, hanging(true)},
+	{"resolver", speeches[1], false, func(_ *rig, cfg *pool.Config, inside *counter) string {
 		cfg.Dialer = &dialer.Dialer{Resolver: hangingResolver{inside}}
 		return "https://nowhere.test/"
 	}},
-	{"no SYN is answered", speeches[0], dialGrace, false, func(r *rig, cfg *pool.Config, _ *counter) string { return "http://" + r.deaf() }},
-	{"no handshake", speeches[3], dialGrace, false, func(r *rig, _ *pool.Config, inside *counter) string { return "https://" + r.silent(inside) }},
-	{"HTTP proxy", speeches[3], 0, false, silentProxy("http")},
-	{"TLS proxy", speeches[1], 0, false, silentProxy("https")},
-	{"SOCKS5", speeches[0], 0, false, silentProxy("socks5")},
+	{"no SYN is answered", speeches[0], false, func(r *rig, cfg *pool.Config, _ *counter) string { return "http://" + r.deaf() }},
+	{"no handshake", speeches[3], false, func(r *rig, _ *pool.Config, inside *counter) string { return "https://" + r.silent(inside) }},
+	{"HTTP proxy", speeches[3], false, silentProxy("http")},
+	{"TLS proxy", speeches[1], false, silentProxy("https")},
+	{"SOCKS5", speeches[0], false, silentProxy("socks5")},
 }
 
 // hanging is a dial hook that takes three seconds, or hangs until its context ends.
@@ -147,10 +146,10 @@ func fallIn(t *testing.T, h hole) {
 	if total := tr.Stats().Total; total.Dials > waves*mostDials || total.Dials == 0 || total.Failed == 0 {
 		t.Errorf("%d dials, %d requests failed", total.Dials, total.Failed)
 	}
-	if h.grace > 0 && testing.Short() {
+	if testing.Short() {
 		return // Close ends them
 	}
-	if !within(h.grace+soon, func() bool { return gauges(tr) == counts{} }) {
+	if !within(dialGrace+soon, func() bool { return gauges(tr) == counts{} }) {
 		t.Errorf("%v after the last waiter: %+v", time.Since(left), gauges(tr))
 	}
 }
