@@ -98,7 +98,8 @@ type Config struct {
 	// connection that was upgraded (101 Switching Protocols) counts until it is closed. If a
 	// request needs another protocol than all of them speak, as an Upgrade where HTTP/2 is
 	// spoken, the one that has been idle longest makes room, or an HTTP/2 one that is in use
-	// when its requests are done.
+	// when its requests are done. If some of them speak it, but are in use, of the others idle
+	// ones make room, but for the last.
 	MaxConnsPerHost int
 	// MaxWait is the longest that a request waits for capacity: while all connections of
 	// MaxConnsPerHost are busy, or as many dials are under way as the host bears (see

@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -111,8 +110,15 @@ func (h *host) dialled(c *conn) {
 	if unused && !c.ahead {
 		h.tot.DialsUnused++
 	}
-	if reason := h.unwantedLocked(c); c.leaving != "" || unused && reason != "" {
-		reason = cmp.Or(c.leaving, reason)
+	reason := c.leaving
+	switch {
+	case reason != "":
+	case c.only1 && h.proto == protocolHTTP2: // what it was for has gone to the twin: see expelLocked
+		reason = ReasonMadeRoom
+	case unused:
+		reason = h.unwantedLocked(c)
+	}
+	if reason != "" {
 		c.state = connInUse // in this one's hands
 		h.leaveLocked(c, reason)
 		h.mu.Unlock()

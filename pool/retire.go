@@ -8,7 +8,7 @@ import "time"
 // waiter's dial: the peer never sees more connections than the limit.
 func (h *host) retire(c *conn, reason CloseReason) {
 	c.close()
-	handOver := reason == ReasonMadeRoom
+	handOver := reason == ReasonMadeRoom || h.twinWaitsLonger()
 	h.mu.Lock()
 	h.forgetConnLocked(c, reason)
 	if !handOver {

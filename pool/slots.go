@@ -93,11 +93,10 @@ func (h *host) dialOn() bool {
 	return true
 }
 
-// askTwinLocked makes the twin give up a connection, as h has waiters and the twin has all the
-// slots.
+// askTwinLocked makes the twin give up a connection, as h has waiters and no slot is free.
 func (h *host) askTwinLocked() {
 	twin := h.twin()
-	if twin == nil || len(h.conns) > 0 || h.asks {
+	if twin == nil || h.asks || h.queue.len() <= h.expectedLocked() {
 		return
 	}
 	h.asks = true
@@ -110,19 +109,28 @@ func (h *host) askTwinLocked() {
 	}()
 }
 
-// yield gives up a connection if the twin has waiters and h has all the slots: the one that
-// has been idle longest, or an HTTP/2 connection in use, which takes no new request then. It
-// is called without h.mu, also when one was opened or has become idle.
+// yield gives up a connection if the twin waits for a slot: the one that has been idle longest,
+// but not the last, if the twin has one. If it has none, an HTTP/2 connection in use will do,
+// which takes no new request then. It is called without h.mu, also when one was opened or has
+// become idle.
 func (h *host) yield() {
-	if twin := h.twin(); twin == nil || !twin.starves() {
+	twin := h.twin()
+	if twin == nil {
+		return
+	}
+	_, has, waits := twin.waitsForSlot()
+	if !waits {
 		return
 	}
 	h.mu.Lock()
 	c := h.oldestIdleLocked()
-	if c != nil {
+	switch {
+	case has > 0 && len(h.conns) < 2:
+		c = nil
+	case c != nil:
 		h.takeIdleLocked(c)
 		h.leaveLocked(c, ReasonMadeRoom)
-	} else {
+	case has == 0:
 		h.drainOneLocked()
 	}
 	h.mu.Unlock()
@@ -131,16 +139,35 @@ func (h *host) yield() {
 	}
 }
 
-// starves tells whether h has waiters and not one slot.
-func (h *host) starves() bool {
+// waitsForSlot tells whether h has waiters that need a slot, since when, and how many it has.
+func (h *host) waitsForSlot() (since time.Time, has int, waits bool) {
 	if !h.short.Load() {
+		return time.Time{}, 0, false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	waits = h.queue.len() > 0 && h.queue.len() > h.expectedLocked() && !h.canDialLocked()
+	h.short.Store(waits)
+	if waits {
+		since = h.queue.head.since
+	}
+	return since, len(h.conns), waits
+}
+
+// twinWaitsLonger tells whether a slot that h gives back is the twin's, whose oldest waiter came
+// before h's.
+func (h *host) twinWaitsLonger() bool {
+	twin := h.twin()
+	if twin == nil {
+		return false
+	}
+	since, _, waits := twin.waitsForSlot()
+	if !waits {
 		return false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	starves := h.queue.len() > 0 && len(h.conns) == 0 && !h.canDialLocked()
-	h.short.Store(starves)
-	return starves
+	return h.queue.head == nil || since.Before(h.queue.head.since)
 }
 
 // drainOneLocked lets an HTTP/2 connection go when its requests are done, unless one does already.

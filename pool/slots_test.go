@@ -3,6 +3,7 @@ package pool
 import (
 	"net/http"
 	"testing"
+	"time"
 )
 
 // twins has requests go to two hosts of one origin: HTTP/2 by prior knowledge stands for
@@ -113,4 +114,88 @@ func TestTryingForASlotTakesNone(t *testing.T) {
 		}
 		h.giveSlotLocked()
 	}
+}
+
+// speaksHTTP1 says whether a host of twins speaks that too. While it does, prior knowledge of
+// HTTP/2 is none.
+func (h *host) speaksHTTP1(yes bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.speaks.http1 = yes
+}
+
+// A host that has a connection, which others keep from getting one more, gets what the twin has
+// idle beyond one.
+func TestTwinGetsWhatIsIdle(t *testing.T) {
+	twins(t, Config{MaxConnsPerHost: 3}, func(s *script, usual, _ *host) {
+		usual.speaksHTTP1(false)
+		a, b := s.get(), s.get()
+		p := s.wantDial().serveH2(1)
+		q := s.wantDial().serveH2(1)
+		usual.speaksHTTP1(true)
+		up := s.upgrade()
+		one := s.wantDial().finish()
+		one.wantRequest() // it stays in use
+		p.serve()
+		q.serve()
+		a.wantOK()
+		b.wantOK()
+
+		second := s.upgrade()
+		d := s.wantDial()
+		p.wantClosed()
+		s.wantOpenInAll(3)
+		third := s.upgrade()
+		s.wantNoDial() // the last one isn't for those who have some
+		q.wantOpen()
+		two := d.finish()
+		two.serve("second")
+		second.wantBody("second")
+		two.serve("third")
+		third.wantBody("third")
+		one.answer("up")
+		up.wantBody("up")
+	})
+}
+
+// A slot that comes free is for who has waited longest, whichever of the twins he waits at.
+func TestTwinsTakeTurns(t *testing.T) {
+	twins(t, Config{MaxConnsPerHost: 1}, func(s *script, usual, _ *host) {
+		first := s.upgrade()
+		one := s.wantDial().finish()
+		one.wantRequest()
+		time.Sleep(time.Millisecond)
+		plain := s.get()
+		time.Sleep(time.Millisecond)
+		last := s.upgrade()
+		s.wantNoDial()
+		usual.speaksHTTP1(false)
+		one.Close()
+		first.wantError(PhaseSent, nil)
+		p := s.wantDial().serveH2(10) // and not for HTTP/1
+		p.serve()
+		plain.wantOK()
+		s.wantDial().finish().serve("last")
+		last.wantBody("last")
+	})
+}
+
+// A connection without HTTP/2 that was dialled before it was known that the host speaks that
+// would keep answering usual requests by HTTP/1.
+func TestConnectionOfHTTP1IsNotKeptOnAnHTTP2Host(t *testing.T) {
+	twins(t, Config{}, func(s *script, usual, _ *host) {
+		usual.mu.Lock()
+		usual.proto = protocolUnknown
+		usual.mu.Unlock()
+		up := s.upgrade()
+		one := s.wantDial()
+		usual.mu.Lock()
+		usual.proto = protocolHTTP2 // another dial has found out
+		usual.expelLocked()
+		usual.mu.Unlock()
+		again := s.wantDial() // by the twin
+		one.finish().wantClosed()
+		again.finish().serve("up")
+		up.wantBody("up")
+	})
 }
