@@ -22,8 +22,17 @@ type idleHosts struct {
 func (l *idleHosts) add(h *host) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if h.isGone() { // and remove has been called already
+		return
+	}
 	h.listIndex = len(l.hosts)
 	l.hosts = append(l.hosts, h)
+}
+
+func (h *host) isGone() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.gone
 }
 
 // remove takes out a host that is being forgotten.

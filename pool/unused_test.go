@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"net/http"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -67,4 +68,20 @@ func (s *script) pauseDials() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.dialNotBefore = time.Now().Add(2 * forgetAfter)
+}
+
+// A host that is forgotten before it comes into the list of those with idle connections doesn't
+// stay there.
+func TestForgottenHostIsNotListed(t *testing.T) {
+	inBubble(t, Config{Base: &http.Transport{MaxIdleConns: 10}}, func(s *script) {
+		h := s.tr.hostOf(rawKey{scheme: "http", host: "host.test"}, nil)
+		h.mu.Lock()
+		list := h.listLocked()
+		h.mu.Unlock()
+		s.tr.forget(h, time.Now(), 0)
+		s.tr.idlers.add(h)
+		if n := len(s.tr.idlers.hosts); !list || n != 0 || s.tr.known() != 0 {
+			t.Errorf("%d hosts are listed, and %d known", n, s.tr.known())
+		}
+	})
 }
