@@ -124,7 +124,7 @@ func (r *CachingResolver) answerLocked(c *cached, now time.Time) (addrs []string
 
 // usable tells whether c has an answer that is older than TTL by less than extra.
 func (r *CachingResolver) usable(c *cached, now time.Time, extra time.Duration) bool {
-	return c.addrs != nil && now.Sub(c.at) < limit(r.TTL, defaultTTL)+max(extra, 0)
+	return len(c.addrs) > 0 && now.Sub(c.at) < limit(r.TTL, defaultTTL)+max(extra, 0)
 }
 
 // wait waits for the lookup, with an answer to fall back on if that isn't nil.

@@ -136,3 +136,14 @@ func TestZeroCachingResolver(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
+
+// That there are no addresses now isn't kept for as long as addresses are.
+func TestCachingKeepsNoEmptyAnswer(t *testing.T) {
+	inCache(t, &CachingResolver{}, func(c *cacheTest) {
+		c.answer = ""
+		c.want("", 10*time.Millisecond)
+		c.answer = "10.0.0.1"
+		c.want("10.0.0.1", 10*time.Millisecond)
+		c.want("10.0.0.1", 0)
+	})
+}

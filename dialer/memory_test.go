@@ -211,24 +211,26 @@ func TestWhichTriesTell(t *testing.T) {
 	tests := []struct {
 		err  error
 		took time.Duration
+		won  bool // another one has
 		want bool
 	}{
-		{sys(syscall.ECONNREFUSED), 0, true},
-		{sys(syscall.ECONNRESET), 0, true},
-		{sys(syscall.EHOSTUNREACH), time.Second, true},
-		{sys(syscall.ETIMEDOUT), 0, true}, // the kernel's own, whatever the clock says
-		{errors.New("a Control function's"), 0, true},
-		{sys(syscall.ENETUNREACH), 0, false},
-		{sys(syscall.EADDRNOTAVAIL), 0, false},
-		{op(syscall.EMFILE), 0, false},
-		{op(context.Canceled), turn - 1, false}, // another was quicker, or the caller has gone
-		{op(context.Canceled), turn, true},
-		{op(context.DeadlineExceeded), turn - 1, false},
-		{op(context.DeadlineExceeded), turn, true},
+		{sys(syscall.ECONNREFUSED), 0, false, true},
+		{sys(syscall.ECONNRESET), 0, false, true},
+		{sys(syscall.EHOSTUNREACH), time.Second, false, true},
+		{sys(syscall.ETIMEDOUT), 0, false, true}, // the kernel's own, whatever the clock says
+		{errors.New("a Control function's"), 0, false, true},
+		{sys(syscall.ENETUNREACH), 0, false, false},
+		{sys(syscall.EADDRNOTAVAIL), 0, false, false},
+		{op(syscall.EMFILE), 0, false, false},
+		{op(context.Canceled), turn - 1, true, false}, // the other was quicker
+		{op(context.Canceled), turn, true, true},
+		{op(context.Canceled), time.Hour, false, false}, // the caller has gone
+		{op(context.DeadlineExceeded), turn - 1, false, false},
+		{op(context.DeadlineExceeded), turn, false, true},
 	}
 	for _, tt := range tests {
-		if got := (&Try{Err: tt.err, Took: tt.took}).tells(turn); got != tt.want {
-			t.Errorf("%v after %v: %t, want %t", tt.err, tt.took, got, tt.want)
+		if got := (&Try{Err: tt.err, Took: tt.took}).tells(turn, tt.won); got != tt.want {
+			t.Errorf("%v after %v, another won %t: %t, want %t", tt.err, tt.took, tt.won, got, tt.want)
 		}
 	}
 }

@@ -44,17 +44,22 @@ func proxyFailed(err error) bool {
 
 // noteTries remembers the attempts of a race in which each had its turn alone for so long.
 func (m *Memory) noteTries(tries []Try, turn time.Duration) {
+	won := slices.ContainsFunc(tries, func(t Try) bool { return t.Err == nil })
 	for _, t := range tries {
-		if t.Err != nil && t.tells(turn) {
+		if t.Err != nil && t.tells(turn, won) {
 			m.failed(t.Addr, troubleConnect)
 		}
 	}
 }
 
 // tells reports whether a failed attempt says something about its address. One that was given
-// up, as another was quicker or the time was over, does if it had its turn.
-func (t *Try) tells(turn time.Duration) bool {
-	if errors.Is(t.Err, context.Canceled) || errors.Is(t.Err, context.DeadlineExceeded) {
+// up, as another has won or the time was over, does if it had its turn; but not if the caller
+// has gone, who might have got a connection a moment later.
+func (t *Try) tells(turn time.Duration, won bool) bool {
+	switch {
+	case errors.Is(t.Err, context.Canceled):
+		return won && t.Took >= turn
+	case errors.Is(t.Err, context.DeadlineExceeded):
 		return t.Took >= turn
 	}
 	return !slices.ContainsFunc(ownFaults, func(own error) bool { return errors.Is(t.Err, own) })
