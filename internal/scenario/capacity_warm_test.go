@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -104,9 +105,9 @@ func warmBursts(t *judge, proto string) {
 	if proto == "h1" {
 		srv.Start()
 	} else {
+		srv.TLS = &tls.Config{Certificates: []tls.Certificate{identity().cert}}
 		srv.StartTLS()
-		base.TLSClientConfig = srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
-		base.TLSClientConfig.NextProtos = nil
+		base.TLSClientConfig = clientTLS("")
 	}
 	defer srv.Close()
 	tr, err := pool.New(pool.Config{Base: base, MinIdlePerHost: warm, ProxyIdleTimeout: time.Second, MaxConnAge: 2 * time.Second, MaxRequestsPerConn: 100})
@@ -117,7 +118,8 @@ func warmBursts(t *judge, proto string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if err := tr.Warm(ctx, srv.URL, warm); err != nil {
-		t.Fatal(err)
+		t.Errorf("%v", err) // the machine makes no 40 handshakes in the idle limit, maybe
+		return
 	}
 	k := &callSink{tr: tr, url: srv.URL}
 	closer := time.AfterFunc(1200*time.Millisecond, func() { closeSome(&conns, 4) })
