@@ -1,6 +1,7 @@
 package pool_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"time"
 
+	"example.com/connwise/dialer"
 	"example.com/connwise/pool"
 	"example.com/connwise/retry"
 )
@@ -32,6 +34,33 @@ func Example() {
 	body, err := io.ReadAll(resp.Body)
 	fmt.Println(string(body), err)
 	// Output: hello <nil>
+}
+
+// Connections that are ready before the first request, and limits for what comes.
+func ExampleTransport_Warm() {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "hello")
+	}))
+	defer srv.Close()
+
+	p, err := pool.New(pool.Config{
+		MaxConnsPerHost: 100,             // HTTP/1.1 and HTTP/2 alike; exact
+		MaxWait:         2 * time.Second, // then ErrWaitTimeout: the request is provably unsent
+		MaxWaiters:      500,             // one more gets ErrTooManyWaiters at once
+		MinIdlePerHost:  20,              // kept ready in the background
+		MaxConnAge:      10 * time.Minute,
+		Hosts: map[string]pool.HostConfig{ // what is left out there is as above
+			"slow.example:443": {MaxConnsPerHost: 10, MinIdlePerHost: 5},
+		},
+		Dialer: &dialer.Dialer{Resolver: &dialer.CachingResolver{}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer p.Close()
+	err = p.Warm(context.Background(), srv.URL, 20)
+	fmt.Println(p.Stats().Hosts[0].Idle, err)
+	// Output: 20 <nil>
 }
 
 // What a failure says doesn't have to be read from its text.

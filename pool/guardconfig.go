@@ -100,6 +100,7 @@ func checkGuardHost(where string, gh GuardHost) error {
 	}
 	return cmp.Or(
 		checkUnit(where+".ProxyIdleTimeout", gh.ProxyIdleTimeout),
+		checkWait(where+".MaxWait", gh.MaxWait),
 		checkMargin(where, gh.ProxyIdleTimeout, gh.IdleMargin),
 	)
 }

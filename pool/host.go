@@ -114,7 +114,7 @@ func (h *host) pickLocked(ws wish, now time.Time) (c *conn, wasIdle bool) {
 			return c, false
 		}
 	}
-	for i := len(h.idle) - 1; i >= 0; i-- {
+	for i := h.firstPickLocked(ws, now); i >= 0; i-- {
 		if c := h.idle[i]; c.takesLocked() && !(ws.http1 && c.h2 != nil) && ws.caution.takes(c, now) {
 			h.removeIdleAtLocked(i)
 			return c, true

@@ -16,6 +16,9 @@ const (
 	forever = time.Duration(math.MaxInt64)
 	// busyFor is for how long after a request a host, or a connection, counts as being used.
 	busyFor = 2 * time.Second
+	// maxSuccessors is how many unused connections at the top of the idle stack are looked past
+	// for the one that is to be used up first.
+	maxSuccessors = 8
 	// leastLead is how long before a connection goes its successor is dialled, at least: twice
 	// the time after which a lack is seen.
 	leastLead = 4 * keepDelay
@@ -102,4 +105,20 @@ func (h *host) noteHeldLocked(c *conn, n int) {
 		h.keeper.successors++
 		h.keepByLocked(now)
 	}
+}
+
+// firstPickLocked is where in the idle stack to look for a connection first: at the top, but where
+// successors lie there that were not used yet, at the connection that one of them is to
+// follow. Else that would keep what is left of its requests for ever.
+func (h *host) firstPickLocked(ws wish, now time.Time) int {
+	top := len(h.idle) - 1
+	for i := top; h.cfg.MaxRequestsPerConn > 0 && i >= max(top-maxSuccessors, 0); i-- {
+		switch c := h.idle[i]; {
+		case c.h2 == nil && c.renewed && ws.caution.takes(c, now):
+			return i
+		case c.uses > 0:
+			return top
+		}
+	}
+	return top
 }

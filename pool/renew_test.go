@@ -161,6 +161,26 @@ func TestMaxRequestsPerConnIsExact(t *testing.T) {
 	}
 }
 
+// What a connection has left is used up before its successor is, or one would lie idle for each.
+func TestPredecessorsAreUsedUp(t *testing.T) {
+	for _, least := range []int{0, 3} {
+		inBubble(t, Config{MaxRequestsPerConn: 20, MinIdlePerHost: least}, func(s *script) {
+			st := &site{s: s, dialTime: ms, answer: ms}
+			defer st.run()()
+			const n = 600
+			for range n {
+				if _, err := s.fetch("POST"); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(ms)
+			}
+			if got := s.stats(); got.Open > least+3 || got.Dials > n/20+10 {
+				t.Errorf("MinIdlePerHost %d: %d open after %d requests, %d dials", least, got.Open, n, got.Dials)
+			}
+		})
+	}
+}
+
 // Going by how fast requests come, a successor is there when the last one has been sent.
 func TestBusyConnectionsAreRenewedBeforeTheirCount(t *testing.T) {
 	inBubble(t, Config{MaxRequestsPerConn: 100}, func(s *script) {

@@ -3,8 +3,10 @@ package pool
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +18,13 @@ func checkConfig(cfg *Config, base *http.Transport) error {
 	if err := checkSigns(cfg, base); err != nil {
 		return err
 	}
-	if err := cmp.Or(checkUnit("Config.ProxyIdleTimeout", cfg.ProxyIdleTimeout), checkUnit("Config.MaxConnAge", cfg.MaxConnAge)); err != nil {
+	if err := cmp.Or(
+		checkUnit("Config.ProxyIdleTimeout", cfg.ProxyIdleTimeout),
+		checkUnit("Config.MaxConnAge", cfg.MaxConnAge),
+		checkWait("Config.MaxWait", cfg.MaxWait),
+		checkWait("Config.WriteStallTimeout", cfg.WriteStallTimeout),
+		checkWait("Config.ReadStallTimeout", cfg.ReadStallTimeout),
+	); err != nil {
 		return err
 	}
 	if err := checkMargin("Config", cfg.ProxyIdleTimeout, cfg.IdleMargin); err != nil {
@@ -125,7 +133,8 @@ func checkMargin(where string, idle, margin time.Duration) error {
 // eachHost calls check for all entries of a Hosts, whose keys it checks itself.
 func eachHost[C any](field string, hosts map[string]C, check func(where, addr string, c C) error) error {
 	seen := make(map[string]bool, len(hosts))
-	for addr, c := range hosts {
+	for _, addr := range slices.Sorted(maps.Keys(hosts)) { // the same error each time
+		c := hosts[addr]
 		where := fmt.Sprintf("%s[%q]", field, addr)
 		if !hostPort(addr) {
 			return &ConfigError{where, `the key is not of the form "host:port", with the port as a number`}
@@ -147,13 +156,25 @@ func checkHosts(cfg *Config) error {
 		if err := checkUnit(where+".ProxyIdleTimeout", hc.ProxyIdleTimeout); err != nil {
 			return err
 		}
-		for name, n := range map[string]int64{
-			"ProxyIdleTimeout": int64(hc.ProxyIdleTimeout), "IdleMargin": int64(hc.IdleMargin), "ConfirmAfter": int64(hc.ConfirmAfter), "MaxWait": int64(hc.MaxWait),
-			"MaxIdlePerHost": int64(hc.MaxIdlePerHost), "MaxConnsPerHost": int64(hc.MaxConnsPerHost), "MaxWaiters": int64(hc.MaxWaiters),
-			"MinIdlePerHost": int64(hc.MinIdlePerHost), "MaxRequestsPerConn": int64(hc.MaxRequestsPerConn),
+		if err := checkWait(where+".MaxWait", hc.MaxWait); err != nil {
+			return err
+		}
+		for _, f := range []struct {
+			name string
+			n    int64
+		}{
+			{"ProxyIdleTimeout", int64(hc.ProxyIdleTimeout)},
+			{"IdleMargin", int64(hc.IdleMargin)},
+			{"ConfirmAfter", int64(hc.ConfirmAfter)},
+			{"MaxWait", int64(hc.MaxWait)},
+			{"MaxIdlePerHost", int64(hc.MaxIdlePerHost)},
+			{"MinIdlePerHost", int64(hc.MinIdlePerHost)},
+			{"MaxConnsPerHost", int64(hc.MaxConnsPerHost)},
+			{"MaxRequestsPerConn", int64(hc.MaxRequestsPerConn)},
+			{"MaxWaiters", int64(hc.MaxWaiters)},
 		} {
-			if n < 0 {
-				return &ConfigError{where + "." + name, "is negative; zero keeps the Config's value"}
+			if f.n < 0 {
+				return &ConfigError{where + "." + f.name, "is negative; zero keeps the Config's value"}
 			}
 		}
 		idle, margin := hc.ProxyIdleTimeout, hc.IdleMargin
@@ -174,6 +195,14 @@ const minDuration = time.Millisecond
 func checkUnit(field string, d time.Duration) error {
 	if d > 0 && d < minDuration {
 		return &ConfigError{field, fmt.Sprintf("is %v, which is no time for a connection: is the unit missing, as in %d*time.Second?", d, d)}
+	}
+	return nil
+}
+
+// checkWait is checkUnit for what may be short.
+func checkWait(field string, d time.Duration) error {
+	if d > 0 && d < time.Microsecond {
+		return &ConfigError{field, fmt.Sprintf("is %v: is the unit missing, as in %d*time.Second?", d, d)}
 	}
 	return nil
 }

@@ -44,7 +44,9 @@ A third table has the HTTP/2 connections: requests that hold a stream, how many 
 takes, whether it said GOAWAY (or "suspect": a PING is to show whether it is there), the last
 PING's round trip, and the PINGs sent. The lines below tell why connections were closed, how
 the server closed idle ones (fin, reset, close_notify, 408, surplus or goaway), and after how
-long it does, if that was learnt; the idle limit is that less a margin.
+long it does, if that was learnt (the idle limit is that less a margin), and how many dials no
+request had asked for: Warm's, those of MinIdlePerHost, and of successors for connections that
+were about to go.
 
 In the process to look at:
 

@@ -16,7 +16,7 @@ func TestStats(t *testing.T) {
 	stats := pool.Stats{Hosts: []pool.HostStats{
 		{Host: "api.example:443", Scheme: "https", Open: 3, Idle: 2, InUse: 1, IdleLimit: 54 * time.Second, IdleLimitSource: "configured", LearntIdle: 59987654 * time.Microsecond, Totals: pool.Totals{
 			Sent: 1234567, Reused: 1234500, Waited: 41, WaitTimeouts: 17, Closed: 16,
-			Confirmed: 76, ConfirmFailed: 33,
+			Confirmed: 76, ConfirmFailed: 33, DialsAhead: 12,
 			IdleCloses: map[string]uint64{"fin": 1, "408": 2},
 			ClosedBy:   map[pool.CloseReason]uint64{pool.ReasonPeerClosed: 3, pool.ReasonIdleLimit: 12, pool.ReasonError: 1, pool.ReasonClosed: 0},
 		}},
@@ -36,7 +36,7 @@ func TestStats(t *testing.T) {
 	for _, want := range []string{"api.example:443", "54s", "configured", "db.example:80 via http://proxy:3128",
 		"\napi.example:443 closed: 12 idle limit, 3 peer closed idle, 1 error\n",
 		"\napi.example:443 was closed while idle: 2 408, 1 fin; learnt idle timeout: 59.988s\n",
-		"\napi.example:443 was asked for a sign of life: 76 times, 33 without one\n", " 41 ", " 17 ", "https h2", "192.0.2.7:443", " 250 ", "1.25ms", "1m30s"} {
+		"\napi.example:443 was asked for a sign of life: 76 times, 33 without one\n", "\napi.example:443 was dialled ahead: 12 of ", " 41 ", " 17 ", "https h2", "192.0.2.7:443", " 250 ", "1.25ms", "1m30s"} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("stdout lacks %q:\n%s", want, got.stdout)
 		}

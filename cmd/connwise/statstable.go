@@ -47,7 +47,7 @@ func writeStats(w io.Writer, s pool.Stats) error {
 	if err := writeConns(w, s.Hosts); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, closedLines(s.Hosts)+idleCloseLines(s.Hosts)+confirmLines(s.Hosts))
+	_, err := io.WriteString(w, closedLines(s.Hosts)+idleCloseLines(s.Hosts)+confirmLines(s.Hosts)+aheadLines(s.Hosts))
 	return err
 }
 
@@ -177,6 +177,17 @@ func confirmLines(hosts []pool.HostStats) string {
 	for _, h := range hosts {
 		if h.Confirmed > 0 {
 			_, _ = fmt.Fprintf(&b, "%s was asked for a sign of life: %d times, %d without one\n", hostLabel(h), h.Confirmed, h.ConfirmFailed)
+		}
+	}
+	return b.String()
+}
+
+// aheadLines has a line for each host with dials that no request asked for.
+func aheadLines(hosts []pool.HostStats) string {
+	var b strings.Builder
+	for _, h := range hosts {
+		if h.DialsAhead > 0 {
+			_, _ = fmt.Fprintf(&b, "%s was dialled ahead: %d of %d times\n", hostLabel(h), h.DialsAhead, h.Dials)
 		}
 	}
 	return b.String()
