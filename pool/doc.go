@@ -28,7 +28,8 @@
 //     not process the request, is replaced without the caller's knowledge.
 //  7. On success the call itself (call.go) is the answer's body. Its end, an error or Close gives
 //     the connection back once: to the oldest waiter, else to the idle stack, else it is
-//     retired with a reason (host.put, host.retire). If the host was seen to send or close
+//     retired with a reason (host.put, and retire.go). If somebody has the host's lock just
+//     then, it may change hands beside it (tray.go). If the host was seen to send or close
 //     behind its answers, the connection settles for 5 ms first (settle.go).
 //
 // # While a connection is idle
@@ -52,15 +53,22 @@
 // to no more requests than MaxRequestsPerConn says: it is counted when it is taken (shared.go),
 // or used (exchange.go).
 //
+// # What hosts have in common
+//
+// A request finds its host nearly always without a lock that others take (aliases.go). An origin that speaks
+// HTTP/2 has a second host for what only HTTP/1 can carry: they share the slots of one limit
+// (slots.go). Base.MaxIdleConns bounds the idle connections of all (bound.go). Hosts that are left
+// without connections are forgotten, the sooner the more there are (unused.go).
+//
 // # What may be touched
 //
 // A connection and its slot of the host's limit are one value (conn). Whoever holds it
 // gives it back by put or retire, once; forgetConnLocked panics on a second time. An HTTP/2
 // connection is held by many requests; each gives its hold back once, by put or drop, and
 // the last one's retires a connection that is to go.
-// Lock order: Transport.mu, then host.mu. Under either there is no I/O, no Close, no
-// hook, and no call into internal/h1, internal/h2 or dialer. What internal/h2 calls
-// (StreamDone, and the methods of h2.Events) is called without its locks.
+// Lock order: Transport.mu, idleHosts.mu, host.mu, and of hosts one at a time. Under any there
+// is no I/O, no Close, no hook, and no call into internal/h1, internal/h2 or dialer. What
+// internal/h2 calls (StreamDone, and the methods of h2.Events) is called without its locks.
 //
 // # A Guard
 //
