@@ -60,10 +60,19 @@
 // (slots.go). Base.MaxIdleConns bounds the idle connections of all (bound.go). Hosts that are left
 // without connections are forgotten, the sooner the more there are (unused.go).
 //
+// # Many requests, many hosts
+//
+// While somebody has a host's lock, connections change hands beside it, on a tray (tray.go). Hosts
+// share no lock that requests take: a request finds its host in a table cut into shards
+// (aliases.go), each host has a sweep of its own (sweep.go), the bound of all idle connections
+// looks at a few hosts (bound.go), and of the many that a crawler leaves behind those unused
+// for longest are forgotten (unused.go).
+//
 // # What may be touched
 //
 // A connection and its slot of the host's limit are one value (conn). Whoever holds it
-// gives it back by put or retire, once; forgetConnLocked panics on a second time. An HTTP/2
+// gives it back by put or retire (retire.go), once; forgetConnLocked panics on a second time. Slots
+// are counted for both hosts of an origin whose requests need HTTP/1 and HTTP/2 (slots.go). An HTTP/2
 // connection is held by many requests; each gives its hold back once, by put or drop, and
 // the last one's retires a connection that is to go.
 // Lock order: Transport.mu, idleHosts.mu, host.mu, and of hosts one at a time. Under any there
