@@ -86,7 +86,9 @@ func shrunk[K comparable, V any](m map[K]V, most *int) map[K]V {
 		return m
 	}
 	*most = len(m)
-	return maps.Clone(m)
+	small := make(map[K]V, len(m)) // maps.Clone would be as large
+	maps.Copy(small, m)
+	return small
 }
 
 // len is how many aliases are known.

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 )
@@ -56,23 +57,30 @@ func TestAliasTableForgets(t *testing.T) {
 	wg.Wait()
 }
 
+// A map from which most has gone keeps nothing of what that took, and isn't copied often.
 func TestShrunk(t *testing.T) {
-	m, most := make(map[int]string), 0
-	for i := range 1000 {
-		m[i], most = fmt.Sprint(i), i+1
+	const n, left = 100_000, 100
+	before := memory()
+	m, most := make(map[int]string), n
+	for i := range n {
+		m[i] = fmt.Sprint(i)
 	}
 	copies := 0
-	for i := range 1000 {
+	for i := range n - left {
 		delete(m, i)
-		before := most
-		if m = shrunk(m, &most); most != before {
+		was := most
+		if m = shrunk(m, &most); most != was {
 			copies++
 		}
-		if len(m) != 999-i || len(m) > 0 && m[999] != "999" {
-			t.Fatalf("after %d deletions %d entries, %q", i+1, len(m), m[999])
-		}
 	}
-	if copies < 1 || copies > 4 {
+	if len(m) != left || m[n-1] != fmt.Sprint(n-1) {
+		t.Fatalf("%d entries, the last is %q", len(m), m[n-1])
+	}
+	if copies < 1 || copies > 6 {
 		t.Errorf("copied %d times", copies)
 	}
+	if after := memory(); after.HeapAlloc > before.HeapAlloc+256<<10 {
+		t.Errorf("%d KiB are kept", (after.HeapAlloc-before.HeapAlloc)>>10)
+	}
+	runtime.KeepAlive(m)
 }
