@@ -76,8 +76,9 @@ type Link struct {
 
 // Dial opens the way that r describes. Its error is always an *Error; when ctx has ended,
 // errors.Is finds ctx's error and its cause. Dial blocks until ctx or the limits end,
-// whatever r's functions do (a hook that doesn't return then has 50 ms more); only Control and the functions of a tls.Config have to return.
-// It leaves no connection behind when it fails.
+// whatever r's functions do (a hook that doesn't return then has 50 ms more); only Control
+// and the functions of a tls.Config have to return. It leaves no connection behind when it
+// fails.
 func (d *Dialer) Dial(ctx context.Context, r Route) (*Link, error) {
 	if r.Proxy != nil && proxyPorts[r.Proxy.Scheme] == "" {
 		err := fmt.Errorf("the proxy's scheme %q is not supported", r.Proxy.Scheme)
