@@ -53,13 +53,6 @@
 // to no more requests than MaxRequestsPerConn says: it is counted when it is taken (shared.go),
 // or used (exchange.go).
 //
-// # What hosts have in common
-//
-// A request finds its host nearly always without a lock that others take (aliases.go). An origin that speaks
-// HTTP/2 has a second host for what only HTTP/1 can carry: they share the slots of one limit
-// (slots.go). Base.MaxIdleConns bounds the idle connections of all (bound.go). Hosts that are left
-// without connections are forgotten, the sooner the more there are (unused.go).
-//
 // # Many requests, many hosts
 //
 // While somebody has a host's lock, connections change hands beside it, on a tray (tray.go). Hosts
