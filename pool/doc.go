@@ -53,10 +53,9 @@
 // to no more requests than MaxRequestsPerConn says: it is counted when it is taken (shared.go),
 // or used (exchange.go).
 //
-// # Many requests, many hosts
+// # Many hosts
 //
-// While somebody has a host's lock, connections change hands beside it, on a tray (tray.go). Hosts
-// share no lock that requests take: a request finds its host in a table cut into shards
+// Hosts share no lock that requests take: a request finds its host in a table cut into shards
 // (aliases.go), each host has a sweep of its own (sweep.go), the bound of all idle connections
 // looks at a few hosts (bound.go), and of the many that a crawler leaves behind those unused
 // for longest are forgotten (unused.go).
@@ -64,10 +63,10 @@
 // # What may be touched
 //
 // A connection and its slot of the host's limit are one value (conn). Whoever holds it
-// gives it back by put or retire (retire.go), once; forgetConnLocked panics on a second time. Slots
-// are counted for both hosts of an origin whose requests need HTTP/1 and HTTP/2 (slots.go). An HTTP/2
-// connection is held by many requests; each gives its hold back once, by put or drop, and
-// the last one's retires a connection that is to go.
+// gives it back by put or retire (retire.go), once; forgetConnLocked panics on a second time.
+// Slots are counted over both hosts of an origin, where some requests need HTTP/1 and others
+// go by HTTP/2 (slots.go). An HTTP/2 connection is held by many requests; each gives its hold
+// back once, by put or drop, and the last one's retires a connection that is to go.
 // Lock order: Transport.mu, idleHosts.mu, host.mu, and of hosts one at a time. Under any there
 // is no I/O, no Close, no hook, and no call into internal/h1, internal/h2 or dialer. What
 // internal/h2 calls (StreamDone, and the methods of h2.Events) is called without its locks.
