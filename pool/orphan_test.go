@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -47,6 +48,30 @@ func TestEachDialHasItsOwnGrace(t *testing.T) {
 		<-second.ctx.Done()
 		if took := time.Since(left); took != orphanGrace {
 			s.Errorf("the last dial ended %v after the last waiter, want %v", took, orphanGrace)
+		}
+	})
+}
+
+// What the keeper dials, for Warm say, makes no dial one too many that requests wait for.
+func TestKeepersDialsAreNoReasonToCut(t *testing.T) {
+	inBubble(t, Config{}, func(s *script) {
+		const n = spareDials + 2
+		trips := s.gets(n)
+		done := s.warm(s.Context(), 2*n)
+		if st := s.stats(); st.Dialing != 2*n || st.DialsAhead != n {
+			t.Fatalf("%d dials, %d of them ahead; want %d and %d", st.Dialing, st.DialsAhead, 2*n, n)
+		}
+		trips[0].cancel()
+		synctest.Wait()
+		if st := s.stats(); st.Dialing != 2*n || st.DialsFailed != 0 || st.Waiting != n-1 {
+			t.Errorf("%d dials and %d waiters after one has left, want %d and %d", st.Dialing, st.Waiting, 2*n, n-1)
+		}
+		for range 2 * n {
+			s.wantDial().finish()
+		}
+		s.wantWarm(done, nil)
+		for _, tp := range trips {
+			tp.cancel()
 		}
 	})
 }

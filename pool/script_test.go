@@ -279,6 +279,14 @@ func (s *script) wantAtRest() {
 	if n := s.tr.idle.Load(); n != 0 {
 		s.Errorf("%d idle connections are counted", n)
 	}
+	for _, h := range s.tr.allHosts() {
+		h.mu.Lock()
+		cutting, slow, ahead, taken := h.cutting, h.slow, h.keeper.ahead, h.slots.taken.Load()
+		h.mu.Unlock()
+		if cutting != 0 || slow != 0 || ahead != 0 || taken != 0 {
+			s.Errorf("%s still counts %d dials being cut, %d slow ones, %d ahead, and %d slots taken", h.key.addr, cutting, slow, ahead, taken)
+		}
+	}
 }
 
 // exchange makes one request on a connection of its own and returns the peer, idle now.
