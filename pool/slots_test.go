@@ -2,6 +2,7 @@ package pool
 
 import (
 	"net/http"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -197,5 +198,20 @@ func TestConnectionOfHTTP1IsNotKeptOnAnHTTP2Host(t *testing.T) {
 		one.finish().wantClosed()
 		again.finish().serve("up")
 		up.wantBody("up")
+	})
+}
+
+// Also the slot of a dial that failed is for the twin.
+func TestFailedDialsSlotGoesToTheTwin(t *testing.T) {
+	twins(t, Config{MaxConnsPerHost: 1}, func(s *script, usual, _ *host) {
+		up := s.upgrade()
+		d := s.wantDial()
+		plain := s.get()
+		s.wantNoDial()
+		d.fail(syscall.ECONNREFUSED)
+		up.wantError(PhaseDial, syscall.ECONNREFUSED)
+		usual.speaksHTTP1(false)
+		s.wantDial().serveH2(10).serve()
+		plain.wantOK()
 	})
 }
