@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"net/http"
 	"syscall"
 	"testing"
@@ -213,5 +214,27 @@ func TestFailedDialsSlotGoesToTheTwin(t *testing.T) {
 		usual.speaksHTTP1(false)
 		s.wantDial().serveH2(10).serve()
 		plain.wantOK()
+	})
+}
+
+// Room that was made for a request which has left is nobody's.
+func TestRoomForNobodyIsGivenBack(t *testing.T) {
+	twins(t, Config{MaxConnsPerHost: 1}, func(s *script, usual, _ *host) {
+		usual.speaksHTTP1(false)
+		a := s.get()
+		p := s.wantDial().serveH2(10)
+		q := p.wantRequest()
+		usual.speaksHTTP1(true)
+		up := s.upgrade()
+		s.wantNoDial()
+		up.cancel()
+		up.wantError(PhaseWait, context.Canceled)
+		p.answer(q)
+		a.wantOK()
+		p.wantClosed()
+		s.wantNoDial()
+		if n := usual.slots.taken.Load(); n != 0 {
+			t.Errorf("%d slots are taken", n)
+		}
 	})
 }
