@@ -140,7 +140,8 @@ func TestALivingPeerConfirms(t *testing.T) {
 		if p.conns() != 1 || len(p.twice()) > 0 || heads.Load() != rounds {
 			t.Errorf("%d connections, %d heads, twice: %v", p.conns(), heads.Load(), p.twice())
 		}
-		if st := tr.Stats().Total; st.Confirmed != rounds-1 || st.ConfirmFailed != 0 {
+		// The first one asks too where a busy machine lets its new connection wait for so long.
+		if st := tr.Stats().Total; st.Confirmed < rounds-1 || st.Confirmed > rounds || st.ConfirmFailed != 0 {
 			t.Errorf("%d asked, %d in vain", st.Confirmed, st.ConfirmFailed)
 		}
 	})
