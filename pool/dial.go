@@ -76,15 +76,17 @@ func (h *host) dial(ctx context.Context, c *conn) {
 	if route.Proxy != nil {
 		route.Passed = func() { h.notePassed(c) }
 	}
-	link, err := h.t.set.dialer.Dial(ctx, route)
+	d := h.t.set.dialer
+	hook := h.followHook(&d, &route)
+	link, err := d.Dial(ctx, route)
 	if err == nil {
 		err = h.checkProtocol(link)
 	}
 	if err != nil {
-		if _, hook := errors.AsType[*dialer.HookError](err); hook {
+		if _, ok := errors.AsType[*dialer.HookError](err); ok {
 			err = &CallerError{CallerHook, err}
 		}
-		h.dialFailed(c, err)
+		h.dialFailed(c, hook, err)
 		return
 	}
 	c.open(link)
@@ -148,12 +150,13 @@ func (h *host) unwantedLocked(c *conn) CloseReason {
 
 // dialFailed gives up the slot and gives the error to the waiters that it leaves
 // without hope.
-func (h *host) dialFailed(c *conn, err error) {
+func (h *host) dialFailed(c *conn, hook *hookCall, err error) {
 	h.mu.Lock()
 	c.state = connGone
 	delete(h.conns, c)
 	h.giveSlotLocked()
 	h.endDialLocked(c)
+	hook.loseLocked()
 	h.tot.DialsFailed++
 	if !c.cut { // a cut says nothing to who came after it
 		h.window.failedOnce()

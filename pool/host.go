@@ -46,6 +46,7 @@ type host struct {
 	dialing int
 	cutting int       // of these, the ones that are about to end: see orphan.go
 	slow    int       // of the others, those that take long: see stuck.go
+	lost    int       // hooks that go on though their dials have ended: see losthook.go
 	through time.Time // when the youngest dial began that has succeeded
 	window  dialWindow
 	keeper  keeper // see keep.go

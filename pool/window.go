@@ -95,8 +95,10 @@ func (w *dialWindow) failedOnce() {
 }
 
 // windowOpenLocked tells whether one more dial may be in flight. Those that take long queue for
-// nothing, and don't count in a small window: all may hang.
+// nothing, and don't count in a small window: all may hang. What hooks do whose dials have
+// ended counts (losthook.go), but leaves room for one.
 func (h *host) windowOpenLocked() bool {
 	size := h.window.size()
-	return h.dialing-h.slow < size && h.dialing < max(size, firstDials)
+	most := max(size, firstDials)
+	return h.dialing-h.slow < max(size-h.lost, 1) && h.dialing < max(most-h.lost, 1)
 }
