@@ -37,7 +37,7 @@ const (
 	lowShare = 8
 	// dialSlack is by how much more than twice the best a dial may be late: a scheduler's
 	// hiccup is no queue.
-	dialSlack = 5 * time.Millisecond
+	dialSlack = 2 * time.Millisecond
 	// bestMemory is after how long the best is forgotten: the way to the peer may have become
 	// longer.
 	bestMemory = 30 * time.Second
