@@ -72,6 +72,10 @@ func (h *host) take(ws wish) (grant, error) {
 			return grant{}, &Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed}
 		}
 		c, wasIdle := h.pickLocked(ws, now)
+		if c == nil && h.tray.laden() { // else it would dial beside a connection that is there
+			h.giveBackTrayLocked()
+			continue
+		}
 		if c == nil && !made {
 			if old := h.tooOldLocked(ws, now); old != nil {
 				h.mu.Unlock()

@@ -52,6 +52,11 @@ func (h *host) clearTray() {
 	}
 	h.mu.Lock()
 	h.tray.clearing.Store(false)
+	h.giveBackTrayLocked()
+}
+
+// giveBackTrayLocked gives back what lies on the tray. It is called under mu and unlocks it.
+func (h *host) giveBackTrayLocked() {
 	for i := range h.tray.slots {
 		if c := h.tray.slots[i].Swap(nil); c != nil {
 			h.giveBackLocked(c, false)
@@ -59,6 +64,16 @@ func (h *host) clearTray() {
 		}
 	}
 	h.mu.Unlock()
+}
+
+// laden tells whether something lies on the tray.
+func (t *tray) laden() bool {
+	for i := range t.slots {
+		if t.slots[i].Load() != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // pickUp is take where somebody has h.mu. Requests that ask something of their connection
