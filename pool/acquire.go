@@ -31,6 +31,12 @@ type wish struct {
 	avoid   []string // addresses that it would rather not have: see avoid.go
 }
 
+// speaks tells whether c, which is idle, can carry the wish's request.
+func (ws *wish) speaks(c *conn) bool { return c.takesLocked() && !(ws.http1 && c.h2 != nil) }
+
+// takes tells whether c, which is idle, will do.
+func (ws *wish) takes(c *conn, now time.Time) bool { return ws.speaks(c) && ws.caution.takes(c, now) }
+
 // acquire returns a connection whose peer was alive a moment ago: the newest idle one
 // or, whichever comes first, one that another request gives back or that a dial opens.
 // It waits for capacity until MaxWait, and for anything until the request ends.

@@ -60,7 +60,7 @@ func (h *host) pickElsewhereLocked(ws wish, now time.Time) (c *conn, wasIdle, de
 		}
 	}
 	for i := len(h.idle) - 1; i >= 0; i-- {
-		if c := h.idle[i]; !ws.avoids(c) && c.takesLocked() && !(ws.http1 && c.h2 != nil) && ws.caution.takes(c, now) {
+		if c := h.idle[i]; !ws.avoids(c) && ws.takes(c, now) {
 			h.removeIdleAtLocked(i)
 			return c, true, true
 		}

@@ -102,7 +102,7 @@ func (h *host) tooOldLocked(ws wish, now time.Time) *conn {
 		return nil
 	}
 	for i, c := range h.idle {
-		if c.takesLocked() && !(ws.http1 && c.h2 != nil) && !ws.caution.takes(c, now) {
+		if ws.speaks(c) && !ws.caution.takes(c, now) {
 			h.removeIdleAtLocked(i)
 			h.holdLocked(c)
 			return c

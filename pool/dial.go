@@ -9,8 +9,8 @@ import (
 )
 
 // dialMissingLocked starts dials for the waiters that nothing under way will serve, as
-// far as the limit and the window allow. A dial belongs to nobody: its connection goes to the oldest
-// waiter, or becomes idle.
+// far as the limit and the window allow. A dial belongs to nobody: its connection goes to the
+// oldest waiter, or becomes idle.
 func (h *host) dialMissingLocked() {
 	if h.queue.len() > 0 && !h.canDialLocked() {
 		h.makeRoomLocked()

@@ -12,9 +12,9 @@
 //     (wait.go) in a FIFO queue (queue.go) for whatever comes first: a connection or a stream
 //     that another request gives back, or one of the dials under way (dial.go). How many of
 //     those there are depends on what the host speaks (expect.go) and on whether handshakes
-//     queue (window.go) or hang (stuck.go, losthook.go); few outlive those who waited for them (orphan.go);
-//     a host that gives every connection up at once is spared (storm.go). A request that has
-//     failed at one address prefers another (avoid.go).
+//     queue (window.go) or hang (stuck.go, losthook.go); few outlive those who waited for them
+//     (orphan.go); a host that gives every connection up at once is spared (storm.go). A
+//     request that has failed at one address prefers another (avoid.go).
 //  3. judge (limit.go) decides from plain values whether a candidate may be used: idle
 //     age against the limit in force, age, an end seen by the watcher.
 //  4. The last thing before the first byte is one look at the socket, with no lock held

@@ -116,7 +116,7 @@ func (h *host) pickLocked(ws wish, now time.Time) (c *conn, wasIdle bool) {
 		}
 	}
 	for i := h.firstPickLocked(ws, now); i >= 0; i-- {
-		if c := h.idle[i]; c.takesLocked() && !(ws.http1 && c.h2 != nil) && ws.caution.takes(c, now) {
+		if c := h.idle[i]; ws.takes(c, now) {
 			h.removeIdleAtLocked(i)
 			return c, true
 		}
@@ -178,7 +178,8 @@ func (h *host) judgeReturnLocked(c *conn, now time.Time) (CloseReason, bool) {
 }
 
 // offer hands c to the oldest waiter (or to several, if it carries several), or makes it
-// idle. If that exceeds MaxIdlePerHost the oldest idle connection is retired. It is called under mu and unlocks it.
+// idle. If that exceeds MaxIdlePerHost the oldest idle connection is retired. It is called
+// under mu and unlocks it.
 func (h *host) offer(c *conn, now time.Time) {
 	if c.uses > 0 {
 		h.usedAt = now

@@ -114,7 +114,7 @@ func (h *host) firstPickLocked(ws wish, now time.Time) int {
 	top := len(h.idle) - 1
 	for i := top; h.cfg.MaxRequestsPerConn > 0 && i >= max(top-maxSuccessors, 0); i-- {
 		switch c := h.idle[i]; {
-		case c.h2 == nil && c.renewed && ws.caution.takes(c, now):
+		case c.h2 == nil && c.renewed && ws.takes(c, now):
 			return i
 		case c.uses > 0:
 			return top

@@ -89,10 +89,16 @@ failed. What the server executed isn't known, and such columns show "-".`,
 			return runBench(cmd, o, asJSON)
 		},
 	}
+	benchFlags(cmd, &o)
+	cmd.Flags().StringSliceVar(&clients, "clients", []string{"connwise", "net/http"}, "clients to compare")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of a table")
+	return cmd
+}
+
+func benchFlags(cmd *cobra.Command, o *bench.Options) {
 	f := cmd.Flags()
 	f.StringSliceVar(&o.Scenarios, "scenario", nil, "scenarios to run: "+strings.Join(bench.ScenarioNames(), ",")+" (default all; with --target steady)")
 	f.StringSliceVar(&o.Protos, "proto", nil, "protocols: "+strings.Join(bench.ProtoNames(), ",")+" (default all; with --target h1 or h1s)")
-	f.StringSliceVar(&clients, "clients", []string{"connwise", "net/http"}, "clients to compare")
 	f.StringVar(&o.Target, "target", "", "URL of your own server to load in place of the faulty one")
 	f.IntVar(&o.Workers, "workers", 32, "callers at a time, in all scenarios but burst and burst-warm")
 	f.IntVar(&o.Burst, "burst", 0, "requests at a time in burst, --requests at most, and in each burst of burst-warm (default 256 and 500)")
@@ -105,8 +111,6 @@ failed. What the server executed isn't known, and such columns show "-".`,
 	f.DurationVar(&o.CallTimeout, "call-timeout", 10*time.Second, "most time for each call to --target")
 	f.IntVar(&o.Rounds, "rounds", 2, "how often the clients take turns in each row")
 	f.DurationVar(&o.IdleTimeout, "idle-timeout", 100*time.Millisecond, "the server's idle timeout in idle-race")
-	f.BoolVar(&asJSON, "json", false, "print JSON instead of a table")
-	return cmd
 }
 
 func clientNames() []string {

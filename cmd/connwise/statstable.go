@@ -47,7 +47,8 @@ func writeStats(w io.Writer, s pool.Stats) error {
 	if err := writeConns(w, s.Hosts); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, closedLines(s.Hosts)+idleCloseLines(s.Hosts)+confirmLines(s.Hosts)+aheadLines(s.Hosts))
+	_, err := io.WriteString(w, closedLines(s.Hosts)+
+		hostLines(s.Hosts, idleCloseLine)+hostLines(s.Hosts, confirmLine)+hostLines(s.Hosts, aheadLine))
 	return err
 }
 
@@ -157,37 +158,38 @@ func counts[K ~string](m map[K]uint64) string {
 	return strings.Join(parts, ", ")
 }
 
-// idleCloseLines has a line for each host whose peer closed idle connections: how, and what
-// was learnt from that.
-func idleCloseLines(hosts []pool.HostStats) string {
-	var b strings.Builder
-	for _, h := range hosts {
-		if len(h.IdleCloses) == 0 {
-			continue
-		}
-		_, _ = fmt.Fprintf(&b, "%s was closed while idle: %s%s%s\n", hostLabel(h), counts(h.IdleCloses),
-			learnt("idle timeout", h.LearntIdle), learnt("timeout of unused ones", h.LearntUnused))
+// idleCloseLine tells of a host whose peer closed idle connections: how, and what was learnt
+// from that.
+func idleCloseLine(h pool.HostStats) string {
+	if len(h.IdleCloses) == 0 {
+		return ""
 	}
-	return b.String()
+	return "was closed while idle: " + counts(h.IdleCloses) +
+		learnt("idle timeout", h.LearntIdle) + learnt("timeout of unused ones", h.LearntUnused)
 }
 
-// confirmLines has a line for each host whose connections were asked for a sign of life.
-func confirmLines(hosts []pool.HostStats) string {
-	var b strings.Builder
-	for _, h := range hosts {
-		if h.Confirmed > 0 {
-			_, _ = fmt.Fprintf(&b, "%s was asked for a sign of life: %d times, %d without one\n", hostLabel(h), h.Confirmed, h.ConfirmFailed)
-		}
+// confirmLine tells of a host whose connections were asked for a sign of life.
+func confirmLine(h pool.HostStats) string {
+	if h.Confirmed == 0 {
+		return ""
 	}
-	return b.String()
+	return fmt.Sprintf("was asked for a sign of life: %d times, %d without one", h.Confirmed, h.ConfirmFailed)
 }
 
-// aheadLines has a line for each host with dials that no request asked for.
-func aheadLines(hosts []pool.HostStats) string {
+// aheadLine tells of a host with dials that no request asked for.
+func aheadLine(h pool.HostStats) string {
+	if h.DialsAhead == 0 {
+		return ""
+	}
+	return fmt.Sprintf("was dialled ahead: %d of %d times", h.DialsAhead, h.Dials)
+}
+
+// hostLines has a line for each host of which there is something to say.
+func hostLines(hosts []pool.HostStats, say func(pool.HostStats) string) string {
 	var b strings.Builder
 	for _, h := range hosts {
-		if h.DialsAhead > 0 {
-			_, _ = fmt.Fprintf(&b, "%s was dialled ahead: %d of %d times\n", hostLabel(h), h.DialsAhead, h.Dials)
+		if s := say(h); s != "" {
+			b.WriteString(hostLabel(h) + " " + s + "\n")
 		}
 	}
 	return b.String()
