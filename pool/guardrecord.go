@@ -25,6 +25,18 @@ func isAlert(p []byte) bool {
 	return isRecord(p) && (p[0] == recordAlert || p[0] == recordData && recordLen(p) == recordAlert13)
 }
 
+// lastRecord returns the last of the records that p has. What is no record ends the search.
+func lastRecord(p []byte) []byte {
+	for isRecord(p) {
+		n := recordHeaderLen + recordLen(p)
+		if n >= len(p) {
+			break
+		}
+		p = p[n:]
+	}
+	return p
+}
+
 // A clientHello is what there is to know of a ClientHello.
 type clientHello struct {
 	http2   bool // h2 is offered by ALPN

@@ -117,7 +117,7 @@ func (s *sense) wroteRecord(p []byte) {
 	switch {
 	case !isRecord(p), isAlert(p):
 	case p[0] != recordData:
-		s.shaken = true
+		s.shaken = !isAlert(lastRecord(p)) // else the handshake has failed
 		s.records.restart()
 	case len(p) < leastRequest && s.answered:
 	default:

@@ -166,6 +166,16 @@ func TestAHandshakeIsNoRest(t *testing.T) {
 	}
 }
 
+// Who refuses the certificate says so in the place of the last word of its handshake.
+func TestAFailedHandshakeIsNoRest(t *testing.T) {
+	for _, alert := range []string{tlsData(24), tlsRecord(recordAlert, 7)} {
+		w := newTap(t).write(helloOf(t, nil)).answer(tlsRecord(recordHandshake, 127)).write(tlsRecord(20, 6) + alert)
+		if w.resting() {
+			t.Error("a connection rests behind an alert")
+		}
+	}
+}
+
 func TestHTTP2IsNeverAged(t *testing.T) {
 	preface := "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 	for name, w := range map[string]*tap{
