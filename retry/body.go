@@ -15,9 +15,9 @@ type body struct {
 
 // bodyOf looks at the request's body without reading from it. A policy that never
 // retries leaves the body alone altogether.
-func (t *Transport) bodyOf(req *http.Request) body {
+func bodyOf(req *http.Request, p *Policy) body {
 	b := body{req: req}
-	if hasBody(req) && req.GetBody == nil && t.policy.maxRetries() > 0 {
+	if hasBody(req) && req.GetBody == nil && p.maxRetries() > 0 {
 		b.lend = newLender(req.Body)
 	}
 	return b

@@ -103,7 +103,7 @@ func (p *Policy) Decide(o Outcome) Verdict {
 		return Verdict{Reason: reason}
 	}
 	v := p.allowed(o)
-	if v.Retry && o.Retry >= p.limit(o.Phase) {
+	if v.Retry && o.Retry >= p.limit(evidenceOf(o.Phase)) {
 		return Verdict{Reason: ReasonExhausted}
 	}
 	return v

@@ -1,12 +1,13 @@
 package retry
 
 import (
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"time"
 
-	"example.com/connwise/pool"
+	"example.com/connwise/dialer"
 )
 
 // Timeouts says what a policy thinks of a time limit that was reached. The end of
@@ -24,6 +25,31 @@ const (
 	TimeoutsAlways
 )
 
+// A StageRule says whether a request is sent again when a stage of opening its connection
+// has failed.
+type StageRule uint8
+
+const (
+	StageRetry       StageRule = iota // as Policy.Timeouts says
+	StageNotTimeouts                  // unless a time limit was reached
+	StageNever
+)
+
+// NextConn says which connection a next attempt prefers. It's a preference: it never
+// makes a request fail, or wait for longer than a dial. Base has to be a *pool.Transport.
+type NextConn uint8
+
+const (
+	// NextElsewhere: one to another address than those on which the attempts before have failed
+	// (see pool.AvoidAddr). If one was lost on a connection that had carried other requests
+	// before, also one that was opened since (see pool.PreferFresh).
+	NextElsewhere NextConn = iota
+	// NextFresh: one that was opened since the attempt before, to another address.
+	NextFresh
+	// NextAny: whichever comes.
+	NextAny
+)
+
 // A Policy says what is sent again, how often and when. The zero Policy has
 // Default's rules. A Transport reads its Policy once, at its first request; later
 // changes have no effect.
@@ -36,6 +62,10 @@ type Policy struct {
 	// little. Such retries count among the others. Zero: MaxRetries, or 3 if that is zero.
 	// Negative: never.
 	MaxRefused int
+	// MaxUnsent is the same for a request that was never sent (PhaseWait, PhaseDial and
+	// PhaseUnsent), and MaxMaybeSent for one that may have been processed. Zero: MaxRetries.
+	// Negative: never.
+	MaxUnsent, MaxMaybeSent int
 
 	// Backoff returns how long to wait before retry n (1 is the first). Negative
 	// counts as zero. It must be safe for concurrent use. Nil: Interval doubles with
@@ -60,6 +90,28 @@ type Policy struct {
 	Repeatable []string
 	// Timeouts says which timeouts are retried. Zero: TimeoutsUnprocessed.
 	Timeouts Timeouts
+	// Stages says which parts of opening a connection are sent again after a failure. A stage
+	// that isn't in it, or nil: all are, timeouts as Timeouts says.
+	Stages map[dialer.Stage]StageRule
+	// RetryCapacity sends a request again that waited for a connection in vain
+	// (pool.ErrWaitTimeout, pool.ErrTooManyWaiters). Zero: it isn't, as waiting once more
+	// would only add load.
+	RetryCapacity bool
+	// LeaveOneShot gives one attempt to a request whose body can't be had again (no GetBody, no
+	// io.Seeker), even if nobody has read from it. Zero: as long as it is untouched, it
+	// goes with the next attempt.
+	LeaveOneShot bool
+	// NextConn says which connections the next attempt prefers. Zero: NextElsewhere.
+	NextConn NextConn
+
+	// AttemptTimeout bounds an attempt: from the call of Base until the answer's head is
+	// there. The answer's body has no limit by it. An attempt that ends so counts as timed out in
+	// the phase in which it was. Zero: none.
+	AttemptTimeout time.Duration
+	// CallTimeout bounds the call in the same way, waits included: the attempt that is under
+	// way then ends, and no other begins. Zero: none.
+	CallTimeout time.Duration
+
 	// IgnoreIdempotencyKey makes an Idempotency-Key or X-Idempotency-Key header mean
 	// nothing. Zero: either header makes the request as good as one of Repeatable, as
 	// in net/http. WithIdempotent counts in any case.
@@ -103,17 +155,22 @@ func (p *Policy) maxRetries() int {
 	return max(p.MaxRetries, 0)
 }
 
-// limit is how often a request whose attempt failed in that phase may have been sent again.
-func (p *Policy) limit(phase pool.Phase) int {
+// limit is how often a request whose attempt failed with that evidence may have been sent again.
+func (p *Policy) limit(e Evidence) int {
+	own := p.MaxMaybeSent
+	switch e {
+	case EvidenceNeverSent:
+		own = p.MaxUnsent
+	case EvidenceRefused:
+		own = p.MaxRefused
+	}
 	switch {
-	case phase != pool.PhaseRefused, p.MaxRetries < 0:
+	case p.MaxRetries < 0 || own == 0 && (e != EvidenceRefused || p.MaxRetries != 0):
 		return p.maxRetries()
-	case p.MaxRefused != 0:
-		return max(p.MaxRefused, 0)
-	case p.MaxRetries == 0:
+	case own == 0:
 		return defaultRefused
 	}
-	return p.MaxRetries
+	return max(own, 0)
 }
 
 func (p *Policy) covers(method string) bool {
@@ -162,12 +219,13 @@ func (p *Policy) jitter() float64 {
 	return p.Jitter()
 }
 
-// clone returns a copy that shares no slice with p.
+// clone returns a copy that shares no slice or map with p.
 func (p *Policy) clone() Policy {
 	c := *p
 	c.Methods = slices.Clone(p.Methods)
 	c.Repeatable = slices.Clone(p.Repeatable)
 	c.RetryStatuses = slices.Clone(p.RetryStatuses)
+	c.Stages = maps.Clone(p.Stages)
 	return c
 }
 

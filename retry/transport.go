@@ -45,7 +45,7 @@ type Transport struct {
 // once, after the last one. An answer's Request is req.
 func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	t.once.Do(t.prepare)
-	body := t.bodyOf(req)
+	body := bodyOf(req, &t.policy)
 	defer func() { body.release(err != nil) }()
 	attempt := body.first()
 	for retry, resent := 0, 0; ; retry++ {
