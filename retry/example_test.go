@@ -6,25 +6,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"syscall"
 
 	"example.com/connwise/pool"
 	"example.com/connwise/retry"
 )
-
-// A flaky base can't connect the first time. It stands for a *pool.Transport.
-type flaky struct {
-	http.RoundTripper
-	failed bool
-}
-
-func (f *flaky) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !f.failed {
-		f.failed = true
-		return nil, &pool.Error{Phase: pool.PhaseDial, Host: "api.test:443", Err: syscall.ECONNREFUSED}
-	}
-	return f.RoundTripper.RoundTrip(req)
-}
 
 // A POST that could not be sent is sent again, and the report tells of it.
 func Example() {
@@ -33,7 +18,13 @@ func Example() {
 	}))
 	defer srv.Close()
 
-	client := &http.Client{Transport: &retry.Transport{Base: &flaky{RoundTripper: http.DefaultTransport}}}
+	p, err := pool.New(pool.Config{Base: &http.Transport{DialContext: refusedAtFirst()}}) // or pool.Config{}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer p.Close()
+	client := &http.Client{Transport: &retry.Transport{Base: p}}
 
 	var report retry.Report
 	req, err := http.NewRequest("POST", srv.URL, strings.NewReader(`{"name":"x"}`))
@@ -49,11 +40,13 @@ func Example() {
 	resp.Body.Close()
 	fmt.Println(resp.Status)
 	fmt.Println("retries:", report.Retries)
-	fmt.Println("refused:", errors.Is(report.Errors[0], syscall.ECONNREFUSED))
+	if e, ok := errors.AsType[*pool.Error](report.Errors[0]); ok {
+		fmt.Println("failed at first:", e.Phase)
+	}
 	// Output:
 	// 201 Created
 	// retries: 1
-	// refused: true
+	// failed at first: dial
 }
 
 // Decide can be asked without a transport.

@@ -1,0 +1,56 @@
+package retry_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"example.com/connwise/pool"
+	"example.com/connwise/retry"
+)
+
+// An http.Transport that is to stay dials by a pool.Guard. Its connections count the bytes that
+// they accept: that is how a POST that was never sent can be told from one that may have run.
+func Example_guard() {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(w, r.Body)
+	}))
+	defer srv.Close()
+
+	guard, err := pool.NewGuard(pool.GuardConfig{
+		ProxyIdleTimeout: 60 * time.Second, // what the proxy uses
+		DialContext:      refusedAtFirst(), // for this example; else leave it nil
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DialContext = guard.DialContext
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: &retry.Transport{Base: transport}} // nothing in between
+
+	var report retry.Report
+	ctx := retry.WithReport(context.Background(), &report)
+	req, err := http.NewRequestWithContext(ctx, "POST", srv.URL, strings.NewReader("hello"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	fmt.Println(string(body), err)
+	fmt.Println("retries:", report.Retries)
+	// Output:
+	// hello <nil>
+	// retries: 1
+}
