@@ -28,7 +28,9 @@ const (
 	cutBare   = "cutBare"   // the same, without a close_notify
 	cutRST    = "cutRST"    // the same, by a reset
 	cutHead   = "cutHead"   // the same, behind an answer's first bytes
+	cutJunk   = "cutJunk"   // the same, behind bytes that are no TLS record, nor HTTP
 	half      = "half"      // read a half of the body, reset
+	stall     = "stall"     // read the head, and then nothing
 	never     = "never"     // read the whole request, answer nothing
 	hsRST     = "hsRST"     // reset the connection in the TLS handshake
 	hsFIN     = "hsFIN"     // close it
@@ -49,6 +51,7 @@ type origin struct {
 	ln     net.Listener
 	tls    *tls.Config // nil: plain HTTP
 	script [][]string
+	over   chan struct{} // closed at the end, for connections that read nothing
 	wg     sync.WaitGroup
 
 	mu    sync.Mutex
@@ -60,7 +63,7 @@ type origin struct {
 // newOrigin starts one.
 func newOrigin(t testing.TB, secure bool, script ...[]string) *origin {
 	t.Helper()
-	o := &origin{t: t, script: script, conns: map[net.Conn]bool{}}
+	o := &origin{t: t, script: script, over: make(chan struct{}), conns: map[net.Conn]bool{}}
 	if secure {
 		o.tls = serverTLS()
 	}
@@ -85,6 +88,7 @@ func (o *origin) url() string {
 }
 
 func (o *origin) close() {
+	close(o.over)
 	o.mu.Lock()
 	o.ln.Close()
 	for c := range o.conns {
@@ -168,9 +172,13 @@ func (o *origin) exchange(c net.Conn, raw *net.TCPConn, br *bufio.Reader, act st
 	if err != nil {
 		return false
 	}
-	if act == half {
+	switch act {
+	case half:
 		io.CopyN(io.Discard, req.Body, req.ContentLength/2)
 		raw.SetLinger(0)
+		return false
+	case stall:
+		<-o.over
 		return false
 	}
 	body, err := io.ReadAll(req.Body)
@@ -190,6 +198,11 @@ func (o *origin) answer(method string, c net.Conn, raw *net.TCPConn, br *bufio.R
 		return false
 	case cutFIN:
 		c.Close()
+		return false
+	case cutJunk:
+		io.WriteString(raw, "\x17\x03\x03\x00\x05junk!")
+		raw.CloseWrite()
+		io.Copy(io.Discard, raw) // a close with something unread would be a reset, which may take the junk away
 		return false
 	case cutHead:
 		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-")

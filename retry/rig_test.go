@@ -23,6 +23,7 @@ const (
 	found   = "found"   // the origin's address
 	refused = "refused" // an address of the loopback network where nobody listens
 	noHost  = "no host" // a resolver's error
+	noWord  = "no word" // none before the lookup is given up
 )
 
 // lookups is a resolver that follows a script; past it, the origin is found.
@@ -31,20 +32,28 @@ type lookups struct {
 	script []string
 }
 
-func (l *lookups) LookupHost(_ context.Context, host string) ([]string, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	end := found
-	if len(l.script) > 0 {
-		end, l.script = l.script[0], l.script[1:]
-	}
-	switch end {
+func (l *lookups) LookupHost(ctx context.Context, host string) ([]string, error) {
+	switch l.next() {
 	case refused:
 		return []string{"127.77.1.1"}, nil
 	case noHost:
 		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	case noWord:
+		<-ctx.Done()
+		return nil, ctx.Err()
 	}
 	return []string{"127.0.0.1"}, nil
+}
+
+func (l *lookups) next() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.script) == 0 {
+		return found
+	}
+	end := l.script[0]
+	l.script = l.script[1:]
+	return end
 }
 
 // A rig is an http.Client over the retry layer over a real pool.
@@ -197,8 +206,22 @@ func payloads() []payload {
 
 func (r *rig) sendPayload(url string, p payload) result {
 	r.t.Helper()
+	return r.send(r.request(p.method, url, p))
+}
+
+// request makes one with the payload's body.
+func (r *rig) request(method, url string, p payload, headers ...string) *http.Request {
+	r.t.Helper()
 	body, contentType := p.body()
-	return r.do(p.method, url, body, "Content-Type", contentType)
+	req, err := http.NewRequestWithContext(r.t.Context(), method, url, body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", contentType)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	return req
 }
 
 func (p payload) seen() seen { return seen{method: p.method, body: p.sent} }

@@ -2,19 +2,13 @@ package retry_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"net/url"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"example.com/connwise/dialer"
 	"example.com/connwise/pool"
 	"example.com/connwise/retry"
 )
@@ -39,39 +33,6 @@ func TestA1_StaleConnection(t *testing.T) {
 					waitClosed(t, <-r.dials)
 					r.wantOK(r.sendPayload(o.url(), p), 0) // the pool replaces it, nothing failed
 					o.wantSeen(seen{method: "GET"}, p.seen())
-				}
-			}
-		})
-	}
-}
-
-// TestA2_ConnectPhase: refused, DNS, reset and failed handshake are retried for any
-// method, and the server sees the request once, whole.
-func TestA2_ConnectPhase(t *testing.T) {
-	tests := []struct {
-		name  string
-		names []string
-		acts  [][]string
-		stage dialer.Stage
-	}{
-		{"refused", []string{refused}, nil, dialer.StageConnect},
-		{"DNS", []string{noHost}, nil, dialer.StageResolve},
-		{"reset", nil, [][]string{{hsRST}}, dialer.StageTLS},
-		{"closed", nil, [][]string{{hsFIN}}, dialer.StageTLS},
-		{"handshake refused", nil, [][]string{{hsAlert}}, dialer.StageTLS},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			for _, preset := range []func() retry.Policy{retry.Default, retry.NeverTimeouts, retry.Once} {
-				for _, p := range payloads() {
-					o := newOrigin(t, true, tt.acts...)
-					r := newRig(t, quick(preset()), tt.names, nil)
-					res := r.sendPayload(o.url(), p)
-					r.wantOK(res, 1)
-					o.wantSeen(p.seen())
-					if e, ok := errors.AsType[*dialer.Error](errors.Join(res.report.Errors...)); !ok || e.Stage != tt.stage {
-						t.Errorf("absorbed %v, want stage %v", res.report.Errors, tt.stage)
-					}
 				}
 			}
 		})
@@ -211,100 +172,5 @@ func TestA7_WorstCase(t *testing.T) {
 	r.wantRetries(res, 2)
 	if took < 300*time.Millisecond || took > 450*time.Millisecond+3*time.Second { // some seconds for a busy machine
 		t.Errorf("took %v, want 300 ms to 450 ms", took)
-	}
-}
-
-// wantRefused checks A8: the error is found exactly as without retries.
-func wantRefused(t *testing.T, err error) {
-	t.Helper()
-	e, ok := errors.AsType[*pool.Error](err)
-	d, isDial := errors.AsType[*dialer.Error](err)
-	_, isURL := errors.AsType[*url.Error](err)
-	_, isOp := errors.AsType[*net.OpError](err)
-	if !errors.Is(err, syscall.ECONNREFUSED) || !ok || !isDial || !isURL || !isOp {
-		t.Errorf("got %v, want ECONNREFUSED in its usual wrapping", err)
-		return
-	}
-	if e.Phase != pool.PhaseDial || d.Stage != dialer.StageConnect {
-		t.Errorf("phase %v, stage %v", e.Phase, d.Stage)
-	}
-}
-
-// TestA8_OriginalError: out of retries, switched off, or not allowed, it's the same error.
-func TestA8_OriginalError(t *testing.T) {
-	o := newOrigin(t, true)
-	for _, p := range []retry.Policy{retry.NeverTimeouts(), retry.Once(), retry.Default(), retry.Off()} {
-		r := newRig(t, quick(p), []string{refused, refused, refused}, nil)
-		wantRefused(t, r.do("POST", o.url(), strings.NewReader("x")).err)
-	}
-	o.wantSeen()
-}
-
-// TestA9_B8_Success: calls that succeed at once make no more connections or attempts, and
-// have nothing to report.
-func TestA9_B8_Success(t *testing.T) {
-	o := newOrigin(t, true)
-	r := newRig(t, retry.Default(), nil, nil)
-	for range 50 {
-		res := r.do("POST", o.url(), strings.NewReader("x"))
-		r.wantOK(res, 0)
-		if res.report.Errors != nil {
-			t.Errorf("reported %v", res.report.Errors)
-		}
-	}
-	if n := o.accepted(); n != 1 || len(o.requests()) != 50 {
-		t.Errorf("%d connections, %d requests; want 1 and 50", n, len(o.requests()))
-	}
-}
-
-// TestA10_EveryRequest: whatever the client's method of sending, the layer covers it.
-func TestA10_EveryRequest(t *testing.T) {
-	ways := []func(c *http.Client, u string) (*http.Response, error){
-		func(c *http.Client, u string) (*http.Response, error) { return c.Get(u) },
-		func(c *http.Client, u string) (*http.Response, error) { return c.Head(u) },
-		func(c *http.Client, u string) (*http.Response, error) { return c.PostForm(u, url.Values{"a": {"1"}}) },
-		func(c *http.Client, u string) (*http.Response, error) {
-			return c.Post(u, "text/plain", strings.NewReader("x"))
-		},
-	}
-	for i, way := range ways {
-		o := newOrigin(t, true)
-		r := newRig(t, quick(retry.NeverTimeouts()), []string{refused, noHost}, nil)
-		resp, err := way(r.Client, o.url())
-		if err != nil {
-			t.Errorf("way %d: %v", i, err)
-			continue
-		}
-		resp.Body.Close()
-		if n := len(o.requests()); n != 1 {
-			t.Errorf("way %d: the server saw %d requests", i, n)
-		}
-	}
-}
-
-// TestA12_UnknownPhase: over a transport that reports no phase, only GET, HEAD and OPTIONS
-// are retried, even when the connection was refused.
-func TestA12_UnknownPhase(t *testing.T) {
-	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE"} {
-		dials := 0
-		base := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-			dials++
-			return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-		}}
-		rt := &retry.Transport{Base: base, Policy: quick(retry.NeverTimeouts())}
-		req, err := http.NewRequestWithContext(t.Context(), method, "http://api.test/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := rt.RoundTrip(req); !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Errorf("got %v", err)
-		}
-		want := 1
-		if slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, method) {
-			want = 3
-		}
-		if dials != want {
-			t.Errorf("%s: %d dials, want %d", method, dials, want)
-		}
 	}
 }

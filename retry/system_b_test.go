@@ -2,7 +2,6 @@ package retry_test
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -11,36 +10,6 @@ import (
 	"example.com/connwise/pool"
 	"example.com/connwise/retry"
 )
-
-// TestB2B6_OptIn: under Once and Default, an Idempotency-Key header or WithIdempotent
-// makes a write repeatable; nothing else does.
-func TestB2B6_OptIn(t *testing.T) {
-	for _, preset := range []func() retry.Policy{retry.Default, retry.Once} {
-		for _, opt := range []string{"none", "header", "call"} {
-			o := newOrigin(t, true, []string{cutFIN})
-			r := newRig(t, quick(preset()), nil, nil)
-			req, err := http.NewRequestWithContext(t.Context(), "PUT", o.url(), strings.NewReader("data"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			switch opt {
-			case "header":
-				req.Header.Set("Idempotency-Key", "k")
-			case "call":
-				req = req.WithContext(retry.WithIdempotent(req.Context()))
-			}
-			res := r.send(req)
-			put := seen{method: "PUT", body: "data"}
-			if opt == "none" {
-				wantLost(t, res, cutFIN)
-				o.wantSeen(put)
-				continue
-			}
-			r.wantOK(res, 1)
-			o.wantSeen(put, put)
-		}
-	}
-}
 
 // TestB7_WorstCase: a call's worst case is two attempts' budgets plus the interval.
 func TestB7_WorstCase(t *testing.T) {
