@@ -5,7 +5,7 @@ COUNT ?= 6
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-proxies test-bulk test-idle test-capacity lint vulncheck bench fuzz cover tidy-check
+.PHONY: help build test test-proxies test-bulk test-idle test-capacity test-recipes lint vulncheck bench fuzz cover tidy-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,11 +28,15 @@ test-idle: ## race 200 lanes of POSTs for 30 s against each proxy's idle timeout
 test-capacity: ## warm connections, limits and bursts behind real proxies, for a minute each
 	CONNWISE_CAPACITY_TIME=60s $(GO) test -tags proxies -count=1 -parallel 4 -timeout 15m -run 'Unused|MaxRequestsPer|ReloadOfWarm|MaxConnsPerHost|ColdBurst' -v ./internal/realproxy/...
 
+test-recipes: ## run the examples with oauth2 and OpenTelemetry, a module of their own (internal/recipes)
+	cd internal/recipes && $(GO) test -race -shuffle=on ./...
+
 lint: ## gofmt, go vet and staticcheck (pinned in go.mod)
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) vet -tags proxies ./internal/realproxy/...
 	$(GO) tool staticcheck ./...
+	staticcheck=$$($(GO) tool -n staticcheck) && cd internal/recipes && $(GO) vet ./... && "$$staticcheck" ./...
 
 vulncheck: ## look up known vulnerabilities (needs the network)
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
@@ -50,5 +54,6 @@ cover: ## coverage by package, and coverage.html
 	$(GO) test -coverprofile coverage.out ./...
 	$(GO) tool cover -html coverage.out -o coverage.html
 
-tidy-check: ## fail if go.mod or go.sum would change
+tidy-check: ## fail if a go.mod or go.sum would change
 	$(GO) mod tidy -diff
+	cd internal/recipes && $(GO) mod tidy -diff
