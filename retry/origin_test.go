@@ -2,17 +2,22 @@ package retry_test
 
 import (
 	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 // What an origin does with a request, or with a connection before any.
@@ -28,6 +33,7 @@ const (
 	cutBare   = "cutBare"   // the same, without a close_notify
 	cutRST    = "cutRST"    // the same, by a reset
 	cutHead   = "cutHead"   // the same, behind an answer's first bytes
+	cutBody   = "cutBody"   // the same, in the answer's body
 	cutJunk   = "cutJunk"   // the same, behind bytes that are no TLS record, nor HTTP
 	half      = "half"      // read a half of the body, reset
 	stall     = "stall"     // read the head, and then nothing
@@ -36,12 +42,19 @@ const (
 	hsFIN     = "hsFIN"     // close it
 	hsAlert   = "hsAlert"   // refuse the handshake
 	hsSilence = "hsSilence" // say nothing
+	slowly    = "slowly"    // take time for the handshake, and again for the answer
 )
 
-const originName = "example.com" // httptest's certificate is for it
+// slowness is how long slowly takes for each.
+const slowness = 150 * time.Millisecond
+
+const originName = "example.com"
 
 // A seen is a request that the origin's application received whole.
-type seen struct{ method, key, body string }
+type seen struct {
+	method, key, body string
+	at                time.Time // when it was whole
+}
 
 // An origin is an HTTP/1.1 server that does to its connections what a script says, and
 // counts what it received. Its nth connection follows the script's nth entry: what to do
@@ -51,6 +64,7 @@ type origin struct {
 	ln     net.Listener
 	tls    *tls.Config // nil: plain HTTP
 	script [][]string
+	fields string        // of the answers that aren't 200
 	over   chan struct{} // closed at the end, for connections that read nothing
 	wg     sync.WaitGroup
 
@@ -63,7 +77,7 @@ type origin struct {
 // newOrigin starts one.
 func newOrigin(t testing.TB, secure bool, script ...[]string) *origin {
 	t.Helper()
-	o := &origin{t: t, script: script, over: make(chan struct{}), conns: map[net.Conn]bool{}}
+	o := &origin{t: t, script: script, fields: "Retry-After: 0", over: make(chan struct{}), conns: map[net.Conn]bool{}}
 	if secure {
 		o.tls = serverTLS()
 	}
@@ -160,6 +174,9 @@ func (o *origin) handshake(raw *net.TCPConn, act string) bool {
 		tls.Server(raw, refuse).Handshake()
 	case hsSilence:
 		io.Copy(io.Discard, raw)
+	case slowly:
+		<-time.After(slowness)
+		return true
 	default:
 		return true
 	}
@@ -186,7 +203,7 @@ func (o *origin) exchange(c net.Conn, raw *net.TCPConn, br *bufio.Reader, act st
 		return false
 	}
 	o.mu.Lock()
-	o.seen = append(o.seen, seen{req.Method, req.Header.Get("X-Key"), string(body)})
+	o.seen = append(o.seen, seen{req.Method, req.Header.Get("X-Key"), string(body), time.Now()})
 	o.mu.Unlock()
 	return o.answer(req.Method, c, raw, br, act)
 }
@@ -208,11 +225,21 @@ func (o *origin) answer(method string, c net.Conn, raw *net.TCPConn, br *bufio.R
 		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-")
 		c.Close()
 		return false
+	case cutBody:
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+		c.Close()
+		return false
 	case never:
 		io.Copy(io.Discard, br)
 		return false
+	case slowly:
+		<-time.After(slowness)
 	case serve500, serve503, serve429:
-		fmt.Fprintf(c, "HTTP/1.1 %s No\r\nRetry-After: 0\r\nContent-Length: 2\r\n\r\nno", act)
+		text := fmt.Sprintf("HTTP/1.1 %s No\r\n%s\r\nContent-Length: 2\r\n\r\nno", act, o.fields)
+		if method == http.MethodHead {
+			text = text[:len(text)-2]
+		}
+		io.WriteString(c, text)
 		return true
 	}
 	answer := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -246,6 +273,14 @@ func (o *origin) requests() []seen {
 	return slices.Clone(o.seen)
 }
 
+// times returns when each of them had come.
+func (o *origin) times() (at []time.Time) {
+	for _, s := range o.requests() {
+		at = append(at, s.at)
+	}
+	return at
+}
+
 func (o *origin) accepted() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -268,13 +303,34 @@ func (o *origin) wantSeen(want ...seen) {
 	}
 }
 
-// serverTLS and rootPool share one certificate for 127.0.0.1, made by httptest.
+// serverTLS and rootPool share one certificate, for originName and 127.0.0.1. It's of the kind
+// whose handshakes cost least.
 var certificate = sync.OnceValues(func() (*tls.Config, *x509.CertPool) {
-	srv := httptest.NewTLSServer(nil)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	now := time.Now()
+	text := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
+		DNSNames: []string{originName}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, text, text, &key.PublicKey, key)
+	if err != nil {
+		panic(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		panic(err)
+	}
+	srv := httptest.NewTLSServer(nil) // whose certificate is trusted too
 	defer srv.Close()
 	roots := x509.NewCertPool()
 	roots.AddCert(srv.Certificate())
-	return &tls.Config{Certificates: srv.TLS.Certificates, NextProtos: []string{"http/1.1"}}, roots
+	roots.AddCert(leaf)
+	own := tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	return &tls.Config{Certificates: []tls.Certificate{own}, NextProtos: []string{"http/1.1"}}, roots
 })
 
 func serverTLS() *tls.Config {

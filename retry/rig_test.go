@@ -8,6 +8,7 @@ import (
 	"mime/multipart"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -167,12 +168,17 @@ func (r *rig) wantRetries(res result, n int) {
 // socket of ours. There is no event for it that wouldn't take it from the pool.
 func waitClosed(t *testing.T, c net.Conn) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; {
-		if v, _ := health.Socket(c); v != health.Alive {
-			return
-		}
+	waitFor(t, func() bool { v, _ := health.Socket(c); return v != health.Alive })
+}
+
+// waitFor waits for a state that no event announces.
+func waitFor(t *testing.T, cond func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(10 * time.Second); !cond(); <-tick.C {
 		if time.Now().After(end) {
-			t.Fatal("the peer's close did not arrive")
+			t.Fatal("what was waited for did not come")
 		}
 	}
 }
@@ -186,23 +192,27 @@ type payload struct {
 
 // payloads are the requests of rule A1: with a body, without, and a multipart upload.
 func payloads() []payload {
+	none := func() (io.Reader, string) { return nil, "" }
+	text := func() (io.Reader, string) { return strings.NewReader(`{"a":1}`), "application/json" }
+	upload, contentType := multipartUpload()
+	return []payload{
+		{"GET", "GET", none, ""},
+		{"POST", "POST", text, `{"a":1}`},
+		{"DELETE", "DELETE", none, ""},
+		{"upload", "POST", func() (io.Reader, string) { return strings.NewReader(upload), contentType }, upload},
+	}
+}
+
+// multipartUpload is a form with a file of 512 KiB.
+var multipartUpload = sync.OnceValues(func() (body, contentType string) {
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
 	part, _ := w.CreateFormFile("file", "upload.bin")
-	part.Write(bytes.Repeat([]byte("0123456789abcdef"), 32<<10)) // 512 KiB
+	part.Write(bytes.Repeat([]byte("0123456789abcdef"), 32<<10))
 	w.WriteField("purpose", "test")
 	w.Close()
-	upload := form.Bytes()
-	text := func(s string) func() (io.Reader, string) {
-		return func() (io.Reader, string) { return bytes.NewReader([]byte(s)), "application/json" }
-	}
-	return []payload{
-		{"GET", "GET", func() (io.Reader, string) { return nil, "" }, ""},
-		{"POST", "POST", text(`{"a":1}`), `{"a":1}`},
-		{"DELETE", "DELETE", func() (io.Reader, string) { return nil, "" }, ""},
-		{"upload", "POST", func() (io.Reader, string) { return bytes.NewReader(upload), w.FormDataContentType() }, string(upload)},
-	}
-}
+	return form.String(), w.FormDataContentType()
+})
 
 func (r *rig) sendPayload(url string, p payload) result {
 	r.t.Helper()

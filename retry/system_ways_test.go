@@ -27,6 +27,7 @@ type way struct {
 	timeout bool
 	names   string                   // what a lookup gives
 	act     string                   // what the origin does
+	socket  error                    // with what sockets fail to connect; errHangs: they don't come to an end
 	change  func(*rig, *pool.Config) // settings of the client
 	stage   dialer.Stage             // of phase dial
 	is      error                    // in the chain
@@ -48,11 +49,11 @@ var unsentWays = []way{
 	{name: "refused", phase: pool.PhaseDial, names: refused, stage: dialer.StageConnect, is: syscall.ECONNREFUSED},
 	{name: "no such host", phase: pool.PhaseDial, names: noHost, stage: dialer.StageResolve},
 	{name: "no word of the resolver", phase: pool.PhaseDial, timeout: true, names: noWord, change: resolveLimit, stage: dialer.StageResolve},
-	{name: "connect timeout", phase: pool.PhaseDial, timeout: true, change: with(connectLimit, firstSocket(nil)), stage: dialer.StageConnect},
-	{name: "unreachable host", phase: pool.PhaseDial, change: firstSocket(syscall.EHOSTUNREACH), stage: dialer.StageConnect, is: syscall.EHOSTUNREACH},
-	{name: "unreachable network", phase: pool.PhaseDial, change: firstSocket(syscall.ENETUNREACH), stage: dialer.StageConnect, is: syscall.ENETUNREACH},
-	{name: "no address", phase: pool.PhaseDial, change: firstSocket(syscall.EADDRNOTAVAIL), stage: dialer.StageConnect, is: syscall.EADDRNOTAVAIL},
-	{name: "the kernel's connect timeout", phase: pool.PhaseDial, timeout: true, change: firstSocket(syscall.ETIMEDOUT), stage: dialer.StageConnect, is: syscall.ETIMEDOUT},
+	{name: "connect timeout", phase: pool.PhaseDial, timeout: true, socket: errHangs, change: connectLimit, stage: dialer.StageConnect},
+	{name: "unreachable host", phase: pool.PhaseDial, socket: syscall.EHOSTUNREACH, stage: dialer.StageConnect, is: syscall.EHOSTUNREACH},
+	{name: "unreachable network", phase: pool.PhaseDial, socket: syscall.ENETUNREACH, stage: dialer.StageConnect, is: syscall.ENETUNREACH},
+	{name: "no address", phase: pool.PhaseDial, socket: syscall.EADDRNOTAVAIL, stage: dialer.StageConnect, is: syscall.EADDRNOTAVAIL},
+	{name: "the kernel's connect timeout", phase: pool.PhaseDial, timeout: true, socket: syscall.ETIMEDOUT, stage: dialer.StageConnect, is: syscall.ETIMEDOUT},
 	{name: "reset in the handshake", phase: pool.PhaseDial, act: hsRST, stage: dialer.StageTLS},
 	{name: "closed in the handshake", phase: pool.PhaseDial, act: hsFIN, stage: dialer.StageTLS},
 	{name: "refused handshake", phase: pool.PhaseDial, act: hsAlert, stage: dialer.StageTLS},
@@ -82,7 +83,14 @@ func (w way) start(t *testing.T, p retry.Policy, n int) (*origin, *rig) {
 			acts = append(acts, []string{w.act})
 		}
 	}
-	return newOrigin(t, true, acts...), newRig(t, p, names, w.change)
+	return newOrigin(t, true, acts...), newRig(t, p, names, func(r *rig, cfg *pool.Config) {
+		if w.socket != nil {
+			cfg.Dialer.ControlContext = w.fail(int64(n))
+		}
+		if w.change != nil {
+			w.change(r, cfg)
+		}
+	})
 }
 
 // each runs test for the presets and the verbs. Where each call has to wait for a time limit
@@ -118,33 +126,23 @@ func (w way) wantError(t *testing.T, what string, err error) {
 	}
 }
 
-func with(changes ...func(*rig, *pool.Config)) func(*rig, *pool.Config) {
-	return func(r *rig, cfg *pool.Config) {
-		for _, change := range changes {
-			change(r, cfg)
-		}
-	}
-}
+var errHangs = errors.New("hangs")
 
-// firstSocket makes the first socket fail to connect, by the system's error. Nil: it takes
-// longer than anybody waits.
-func firstSocket(errno error) func(*rig, *pool.Config) {
-	return func(_ *rig, cfg *pool.Config) {
-		var n atomic.Int64
-		sockets := int64(1)
-		if errno == syscall.EADDRNOTAVAIL {
-			sockets = 3 // so often package net tries by itself
+// fail makes the first n dials fail in connecting.
+func (w way) fail(n int64) func(context.Context, string, string, syscall.RawConn) error {
+	if w.socket == syscall.EADDRNOTAVAIL {
+		n *= 3 // so often package net tries by itself
+	}
+	var sockets atomic.Int64
+	return func(ctx context.Context, _, _ string, _ syscall.RawConn) error {
+		switch {
+		case sockets.Add(1) > n:
+			return nil
+		case w.socket == errHangs:
+			<-ctx.Done()
+			return ctx.Err()
 		}
-		cfg.Dialer.ControlContext = func(ctx context.Context, _, _ string, _ syscall.RawConn) error {
-			if n.Add(1) > sockets {
-				return nil
-			}
-			if errno == nil {
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			return os.NewSyscallError("connect", errno)
-		}
+		return os.NewSyscallError("connect", w.socket)
 	}
 }
 
