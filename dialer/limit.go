@@ -46,12 +46,13 @@ func within(ctx context.Context, stage Stage, d time.Duration) (context.Context,
 }
 
 // A endedError says that the caller's context ended. It is both the context's error and
-// its cause to errors.Is and errors.As, and reads like the cause.
+// its cause to errors.Is and errors.As, and reads like the cause. It is a timeout if one of them
+// is.
 type endedError struct{ err, cause error }
 
 func (e *endedError) Error() string   { return e.cause.Error() }
 func (e *endedError) Unwrap() []error { return []error{e.err, e.cause} }
-func (e *endedError) Timeout() bool   { return errors.Is(e.err, context.DeadlineExceeded) }
+func (e *endedError) Timeout() bool   { return isTimeout(e.err) || isTimeout(e.cause) }
 func (e *endedError) Temporary() bool { return e.Timeout() }
 
 // because returns why a stage failed: the end of the caller's context, which is outer, or

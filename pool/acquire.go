@@ -28,7 +28,7 @@ type wish struct {
 	w      **waiter        // made when there is something to wait for
 
 	caution *caution // what it asks of an idle connection; nil: nothing
-	avoid   []string // addresses that it would rather not have: see avoid.go
+	taste   *taste   // what it would rather have; nil: anything
 }
 
 // speaks tells whether c, which is idle, can carry the wish's request.
@@ -43,16 +43,19 @@ func (ws *wish) takes(c *conn, now time.Time) bool { return ws.speaks(c) && ws.c
 // The error is an *Error, or errForgotten.
 func (h *host) acquire(ws wish) (grant, error) {
 	defer func() { (*ws.w).end() }()
+	if ws.taste.wantsFresh() {
+		h.noteSigns()
+	}
 	for {
 		g, err := h.take(ws)
-		if err != nil && h.settles(&ws, err) {
-			continue
+		if err == nil {
+			g, err = h.admit(g, ws.caution)
 		}
-		if err != nil {
+		switch {
+		case g.c != nil:
+			return g, nil
+		case err != nil && !h.settles(&ws, err):
 			return grant{}, err
-		}
-		if g, err = h.admit(g, ws.caution); g.c != nil || err != nil {
-			return g, err
 		}
 	}
 }

@@ -2,9 +2,7 @@ package pool
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
-	"time"
 
 	"example.com/connwise/dialer"
 )
@@ -45,48 +43,6 @@ func (c *call) avoided() []string {
 		return nil
 	}
 	return dialer.Avoided(c.req.Context())
-}
-
-func (ws *wish) avoids(c *conn) bool { return slices.Contains(ws.avoid, c.addr) }
-
-// pickElsewhereLocked is pickLocked for a wish that avoids addresses. If it has decided there
-// may be no connection still: a dial is better than what there is.
-func (h *host) pickElsewhereLocked(ws wish, now time.Time) (c *conn, wasIdle, decided bool) {
-	if !ws.http1 {
-		for _, c := range h.shared {
-			if c.takesLocked() && !ws.caution.shuns(c) && !ws.avoids(c) {
-				return c, false, true
-			}
-		}
-	}
-	for i := len(h.idle) - 1; i >= 0; i-- {
-		if c := h.idle[i]; !ws.avoids(c) && ws.takes(c, now) {
-			h.removeIdleAtLocked(i)
-			return c, true, true
-		}
-	}
-	return nil, false, h.dialsElsewhereLocked(ws, now)
-}
-
-// dialsElsewhereLocked tells whether a request that waits now gets a dial at once, and has
-// reason to hope for another address by it.
-func (h *host) dialsElsewhereLocked(ws wish, now time.Time) bool {
-	if h.named <= len(ws.avoid) || h.proto == protocolHTTP2 || h.cfg.MaxConnsPerHost > 0 && h.twin() != nil {
-		return false // with a twin, the last slot may be gone by then
-	}
-	return h.queue.len() >= h.dialing && h.canDialLocked() && h.windowOpenLocked() && !h.pausesLocked(now)
-}
-
-// settles tells whether a wish whose dial has failed should take what it avoided: that is
-// there, and a preference is no reason to fail.
-func (h *host) settles(ws *wish, err error) bool {
-	if e, ok := err.(*Error); !ok || e.Phase != PhaseDial || len(ws.avoid) == 0 || ws.ctx.Err() != nil {
-		return false
-	}
-	ws.avoid = nil
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.idle) > 0 && !h.t.closed()
 }
 
 // noteUseless remembers of a connection's address that it ended before it was of use, if it is

@@ -29,6 +29,7 @@ type call struct {
 	t     *Transport
 	req   *http.Request
 	trace *httptrace.ClientTrace
+	opts  *options
 	body  *upload // a streamed request body; nil if there is none or it is in small
 	small []byte  // a body that was in memory, taken when a connection was held
 	w     *waiter // if it had to wait; a replacement keeps its place
@@ -42,12 +43,13 @@ type call struct {
 	over atomic.Bool // ExchangeDone or StreamDone was called
 
 	// once says that a stream refused by REFUSED_STREAM is left to the caller of Attempt.
-	once   bool
-	resent int // see Error.Resent
+	once    bool
+	settled bool // a connection straight from its dial was of no use: now any will do
+	resent  int  // see Error.Resent
 }
 
 func newCall(t *Transport, req *http.Request) *call {
-	c := &call{t: t, req: req, trace: httptrace.ContextClientTrace(req.Context())}
+	c := &call{t: t, req: req, trace: httptrace.ContextClientTrace(req.Context()), opts: optionsOf(req.Context())}
 	if req.Body != nil && req.Body != http.NoBody && !inMemory(req) {
 		c.body = &upload{body: req.Body}
 	}
@@ -59,9 +61,14 @@ func newCall(t *Transport, req *http.Request) *call {
 
 // run takes a connection and makes the exchange on it, again on another one if the first
 // turns out to be stale. It is called for the call that RoundTrip has made.
-func (c *call) run() (*http.Response, error) {
+func (c *call) run() (resp *http.Response, err error) {
 	var h *host
-	defer func() { h.tripDone() }()
+	defer func() {
+		h.tripDone()
+		if resp == nil && err == nil { // a hook has panicked
+			c.closeBody()
+		}
+	}()
 	for n := 0; ; {
 		at, err := c.t.hostFor(c.req)
 		if err != nil {
@@ -114,7 +121,7 @@ func (c *call) patience(e *Error) int {
 
 // again is the call that takes c's place.
 func (c *call) again(e *Error) (*call, error) {
-	next := &call{t: c.t, req: c.req, trace: c.trace, body: c.body, small: c.small, w: c.w, once: c.once, resent: c.resent, caution: c.caution}
+	next := &call{t: c.t, req: c.req, trace: c.trace, opts: c.opts, body: c.body, small: c.small, w: c.w, once: c.once, resent: c.resent, caution: c.caution, settled: c.settled || !c.g.reused}
 	if e.Phase == PhaseRefused {
 		next.resent++
 	}
@@ -136,7 +143,7 @@ func (c *call) take(begun bool) (err error) {
 		c.trace.GetConn(c.h.key.addr)
 	}
 	//lint:ignore SA1019 http.Client's Timeout sets Cancel for transports that it doesn't know
-	c.g, err = c.h.acquire(wish{c.req.Context(), c.req.Cancel, begun, c.h.speaks.both() && needsHTTP1(c.req), &c.w, c.caution.of(c.h), c.avoided()})
+	c.g, err = c.h.acquire(wish{c.req.Context(), c.req.Cancel, begun, c.h.speaks.both() && needsHTTP1(c.req), &c.w, c.caution.of(c.h), c.taste()})
 	return err
 }
 

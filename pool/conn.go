@@ -47,7 +47,8 @@ type conn struct {
 
 	// Guarded by h.mu.
 	state    connState
-	restless bool // it is in host.restless
+	aliveAt  time.Time // HTTP/2: when something had come from the peer, as noteSigns has found
+	restless bool      // it is in host.restless
 	sharing
 	epoch uint64 // host.epoch when it was dialled
 

@@ -8,10 +8,17 @@ import (
 	"example.com/connwise/dialer"
 )
 
-// dialMissingLocked starts dials for the waiters that nothing under way will serve, as
+// dialMissingLocked is dialForQueueLocked when something has changed: those who wait for
+// something better than what there is needn't have another dial.
+func (h *host) dialMissingLocked() {
+	h.settleLocked()
+	h.dialForQueueLocked()
+}
+
+// dialForQueueLocked starts dials for the waiters that nothing under way will serve, as
 // far as the limit and the window allow. A dial belongs to nobody: its connection goes to the
 // oldest waiter, or becomes idle.
-func (h *host) dialMissingLocked() {
+func (h *host) dialForQueueLocked() {
 	if h.queue.len() > 0 && !h.canDialLocked() {
 		h.makeRoomLocked()
 		h.askTwinLocked()

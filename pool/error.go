@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"example.com/connwise/internal/wire"
 )
 
 var (
@@ -107,17 +109,13 @@ var phaseText = [...]string{
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// Unprocessed reports whether no server has processed the request, so that any method may be sent
+// again: Phase.Unprocessed. False is no proof of the contrary.
+func (e *Error) Unprocessed() bool { return e.Phase.Unprocessed() }
+
 // Timeout reports whether the cause was a time limit: a context's deadline, or
 // one of the transport's or dialer's own.
-func (e *Error) Timeout() bool { return isTimeout(e.Err) }
-
-func isTimeout(err error) bool {
-	t, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](err)
-	return ok && t.Timeout()
-}
+func (e *Error) Timeout() bool { return wire.IsTimeout(e.Err) }
 
 // Temporary is what net.Error asks for. It reports the same as Timeout.
 func (e *Error) Temporary() bool { return e.Timeout() }

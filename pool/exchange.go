@@ -64,8 +64,14 @@ func (c *call) exchange() (*http.Response, *Error) {
 	}
 	returned := false
 	defer func() {
-		if !returned && !c.over.Load() { // a trace hook or the caller's body has panicked
+		if returned {
+			return
+		}
+		if !c.over.Load() { // a trace hook or the caller's body has panicked
 			c.h.retire(conn, ReasonError)
+		}
+		if c.body != nil {
+			c.body.Close() // h1 may not have come as far as what does
 		}
 	}()
 	resp, err := x.Start(conn.h1, c.wire(), c)
@@ -94,7 +100,7 @@ func (c *call) exchange() (*http.Response, *Error) {
 
 // hooked tells whether code of the caller's has run since the connection was looked at.
 func (c *call) hooked() bool {
-	return c.t.set.BeforeSend != nil || c.trace != nil && c.trace.GotConn != nil
+	return c.t.set.BeforeSend != nil || c.opts.beforeSend != nil || c.trace != nil && c.trace.GotConn != nil
 }
 
 // prepare does all that can fail or take time on the caller's side: its hooks, and taking
@@ -103,10 +109,8 @@ func (c *call) prepare() error {
 	if c.trace != nil && c.trace.GotConn != nil {
 		c.trace.GotConn(httptrace.GotConnInfo{Conn: c.g.c.nc, Reused: c.g.reused || c.g.wasIdle, WasIdle: c.g.wasIdle, IdleTime: c.g.idle})
 	}
-	if f := c.t.set.BeforeSend; f != nil {
-		if err := f(c.req); err != nil {
-			return &CallerError{CallerHook, err}
-		}
+	if err := c.beforeSend(); err != nil {
+		return err
 	}
 	if err := c.ended(); err != nil {
 		return err
@@ -124,9 +128,27 @@ func (c *call) prepare() error {
 	return nil
 }
 
+// beforeSend calls the hooks, the transport's first, and looks at what they have made of the
+// header.
+func (c *call) beforeSend() error {
+	all := [...]func(*http.Request) error{c.t.set.BeforeSend, c.opts.beforeSend}
+	for _, f := range all {
+		if f == nil {
+			continue
+		}
+		if err := f(c.req); err != nil {
+			return &CallerError{CallerHook, err}
+		}
+		if bad := invalidField(c.req.Header, c.req.Method == http.MethodConnect); bad != "" {
+			return &CallerError{CallerHook, errors.New("pool: BeforeSend has set an invalid header " + bad)}
+		}
+	}
+	return nil
+}
+
 // wire is the request as the connection sends it.
 func (c *call) wire() wire.Request {
-	r := wire.Request{Request: c.req, Small: c.small, Confirm: c.asks}
+	r := wire.Request{Request: c.req, Small: c.small, Confirm: c.asks, ReadTimeout: c.opts.readTimeout}
 	set := c.t.set
 	r.Gzip = !set.disableCompression && wantsGzip(c.req)
 	r.Close = set.disableKeepAlives && !switchesProtocol(c.req.Header)

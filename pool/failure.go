@@ -48,16 +48,21 @@ func refusedAlone(err error) bool {
 
 // failed closes what is left of the request's body and counts the failure.
 func (c *call) failed(e *Error) *Error {
+	c.closeBody()
+	if c.h != nil {
+		c.h.noteFailed()
+	}
+	return e
+}
+
+// closeBody closes what is left of the request's body, as no exchange will get it any more.
+func (c *call) closeBody() {
 	switch {
 	case c.body != nil:
 		c.body.release()
 	case c.small == nil:
 		closeBody(c.req)
 	}
-	if c.h != nil {
-		c.h.noteFailed()
-	}
-	return e
 }
 
 // lost turns a failed exchange into an *Error and retires its connection, which h1 has

@@ -40,7 +40,7 @@ type host struct {
 	// Transport.mu where both are held.
 	mu      sync.Mutex
 	conns   map[*conn]struct{} // all, dialing ones included
-	idle    []*conn            // the newest last; while a request waits, none that it would take: see also avoid.go
+	idle    []*conn            // the newest last; while a request waits, none that it would take: see also fresh.go
 	shared  []*conn            // in use, and taking more: see shared.go
 	queue   queue
 	dialing int
@@ -105,8 +105,8 @@ func (h *host) emptyLocked() bool {
 // or the newest idle one that will do for the wish. It is nil if there is neither, and not yet
 // held.
 func (h *host) pickLocked(ws wish, now time.Time) (c *conn, wasIdle bool) {
-	if len(ws.avoid) > 0 {
-		if c, wasIdle, decided := h.pickElsewhereLocked(ws, now); decided {
+	if ws.taste != nil {
+		if c, wasIdle, decided := h.pickPreferredLocked(ws, now); decided {
 			return c, wasIdle
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"example.com/connwise/health"
 	"example.com/connwise/internal/h2"
+	"example.com/connwise/internal/wire"
 )
 
 // This file has the methods of h2.Events: what an HTTP/2 connection says about itself. They
@@ -154,7 +155,7 @@ func (c *conn) endReason(err error) CloseReason {
 	switch {
 	case c.killed.Load() != nil:
 		return ReasonClosed
-	case isTimeout(err):
+	case wire.IsTimeout(err):
 		return ReasonTimeout
 	case (c.state == connIdle || c.wasIdle) && !c.failed:
 		return ReasonPeerClosed

@@ -16,6 +16,8 @@ type waiter struct {
 	ctx   context.Context // the request's: a dial takes its values
 	http1 bool            // only HTTP/1 will do
 
+	choosy bool // it could have another connection, and hopes for a better one: see fresh.go
+
 	place      uint64        // in the order of arrival; it keeps it when it has to wait anew
 	spent      time.Duration // waited before since
 	queued     bool
@@ -48,6 +50,7 @@ type delivery struct {
 type queue struct {
 	head, tail *waiter
 	n          int
+	choosy     int         // of n
 	any        atomic.Bool // n > 0, to be read without host.mu
 	places     uint64      // given so far
 }
@@ -91,6 +94,9 @@ func (q *queue) insert(w, prev *waiter) {
 	if q.n++; q.n == 1 {
 		q.any.Store(true)
 	}
+	if w.choosy {
+		q.choosy++
+	}
 }
 
 // pop takes the oldest waiter, nil if there is none.
@@ -128,6 +134,9 @@ func (q *queue) remove(w *waiter) {
 	w.queued, w.next, w.prev = false, nil, nil
 	if q.n--; q.n == 0 {
 		q.any.Store(false)
+	}
+	if w.choosy {
+		q.choosy--
 	}
 }
 

@@ -79,7 +79,7 @@ func (t *tray) laden() bool {
 // pickUp is take where somebody has h.mu. Requests that ask something of their connection
 // don't find it here, and none does while others wait for one: it comes after them.
 func (h *host) pickUp(ws wish, now time.Time) (grant, bool) {
-	if ws.caution != nil || len(ws.avoid) > 0 || h.queue.any.Load() || h.t.closing() {
+	if ws.caution != nil || ws.taste != nil || h.queue.any.Load() || h.t.closing() {
 		return grant{}, false
 	}
 	for i := range h.tray.slots {

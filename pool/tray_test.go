@@ -168,7 +168,7 @@ func TestTrayIsNotForAll(t *testing.T) {
 	r.layDown()
 	for name, ws := range map[string]wish{
 		"caution": {ctx: t.Context(), w: new(*waiter), caution: &caution{after: time.Second}},
-		"avoid":   {ctx: t.Context(), w: new(*waiter), avoid: []string{"192.0.2.1:80"}},
+		"avoid":   {ctx: t.Context(), w: new(*waiter), taste: &taste{avoid: []string{"192.0.2.1:80"}}},
 	} {
 		if _, ok := r.h.pickUp(ws, time.Now()); ok {
 			t.Errorf("%s: it was taken", name)

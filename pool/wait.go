@@ -14,20 +14,20 @@ func (h *host) enqueueLocked(ws wish, now time.Time) error {
 	case h.t.closed():
 		return &Error{Phase: PhaseWait, Host: h.key.addr, Err: ErrClosed}
 	case *ws.w != nil:
-		(*ws.w).since = now
+		(*ws.w).since, (*ws.w).choosy = now, ws.taste != nil
 		h.t.giveBell(*ws.w)
 		h.queue.putBack(*ws.w)
 	case limit > 0 && h.crowdedLocked(limit):
 		h.tot.WaitTimeouts++
 		return &Error{Phase: PhaseWait, Host: h.key.addr, Queued: h.queue.len(), Err: ErrTooManyWaiters}
 	default:
-		*ws.w = &waiter{since: now, ctx: ws.ctx, http1: ws.http1}
+		*ws.w = &waiter{since: now, ctx: ws.ctx, http1: ws.http1, choosy: ws.taste != nil}
 		h.t.giveBell(*ws.w)
 		h.queue.push(*ws.w)
 		h.tot.Waited++
 	}
 	h.usedAt = now
-	h.dialMissingLocked()
+	h.dialForQueueLocked()
 	return nil
 }
 
@@ -63,7 +63,7 @@ func (h *host) wait(ws wish) (grant, error) {
 
 func (h *host) delivered(ctx context.Context, w *waiter, d delivery) (grant, error) {
 	h.noteWait(w)
-	if d.err == errForgotten {
+	if d.err == errForgotten || d.err == errSettle {
 		return grant{}, d.err
 	}
 	if d.err == nil {

@@ -35,7 +35,7 @@ func (s *source) Read(p []byte) (int, error) {
 	if x.budget > 0 {
 		p = p[:min(int64(len(p)), x.budget)]
 	}
-	stall := x.c.opt.ReadStall
+	stall := x.req.ReadLimit(x.c.opt.ReadStall)
 	if !x.inBody {
 		stall = 0
 	}

@@ -136,7 +136,7 @@ func (x *Exchange) writeFailed(err error) error {
 func (x *Exchange) requestSent() {
 	x.mu.Lock()
 	x.facts.AllSent, x.writeEnd = true, true
-	if d := x.c.opt.HeaderTimeout; d > 0 && !x.headDone && !x.ended {
+	if d := x.req.ReadLimit(x.c.opt.HeaderTimeout); d > 0 && !x.headDone && !x.ended {
 		x.timeoutLocked(&x.head, d, wire.WhatHeader)
 	}
 	x.mu.Unlock()

@@ -166,13 +166,13 @@ func (x *Exchange) traceWrote(err error) {
 
 // setTimer sets the timer for what is to come next: the peer's consent, or the answer.
 func (x *Exchange) setTimer(p *progress, now *glimpse) {
-	opt := x.c.opt
+	header := x.req.ReadLimit(x.c.opt.HeaderTimeout)
 	switch {
 	case now.headed || now.err != nil:
 	case now.headOut && now.expects && !p.got100 && p.timerFor == forNothing:
-		p.set(opt.ContinueTimeout, forContinue)
-	case now.allSent && opt.HeaderTimeout > 0 && p.timerFor != forHeader:
-		p.set(opt.HeaderTimeout, forHeader)
+		p.set(x.c.opt.ContinueTimeout, forContinue)
+	case now.allSent && header > 0 && p.timerFor != forHeader:
+		p.set(header, forHeader)
 	}
 }
 
@@ -200,7 +200,7 @@ func (x *Exchange) overdue(p *progress) {
 	case forContinue:
 		x.consent(p)
 	case forHeader:
-		limit := x.c.opt.HeaderTimeout
+		limit := x.req.ReadLimit(x.c.opt.HeaderTimeout)
 		x.cancel(wire.EndTimeout, &wire.TimeoutError{What: wire.WhatHeader, After: limit})
 	}
 }

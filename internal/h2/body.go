@@ -102,7 +102,7 @@ func (x *Exchange) creditReadLocked(n int32) {
 
 // wait waits until something has happened.
 func (x *Exchange) wait() {
-	stall := x.c.opt.ReadStall
+	stall := x.req.ReadLimit(x.c.opt.ReadStall)
 	if stall == 0 {
 		<-x.wake
 		return

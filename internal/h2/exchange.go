@@ -168,7 +168,7 @@ func (x *Exchange) prepare(ctx context.Context) error {
 	default:
 		x.up = newUpload(x, length)
 	}
-	x.eager = x.traced || x.expects || x.c.opt.HeaderTimeout > 0
+	x.eager = x.traced || x.expects || r.ReadLimit(x.c.opt.HeaderTimeout) > 0
 	return x.awaitExtended(ctx)
 }
 

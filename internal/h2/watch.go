@@ -2,7 +2,6 @@ package h2
 
 import (
 	"context"
-	"errors"
 
 	"golang.org/x/net/http2"
 
@@ -58,7 +57,7 @@ func endWatch(unhook func() bool, gone chan struct{}) {
 func (x *Exchange) cancel(why wire.End, err error) {
 	c := x.c
 	c.mu.Lock()
-	if why == wire.EndTimeout || errors.Is(err, context.DeadlineExceeded) {
+	if why == wire.EndTimeout || wire.IsTimeout(err) {
 		c.missedLocked(x, why == wire.EndTimeout)
 	}
 	if !x.wholeLocked() && c.failLocked(x, why, err, http2.ErrCodeCancel) {

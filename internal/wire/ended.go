@@ -15,11 +15,21 @@ func Ended(ctx context.Context) error {
 	return &endedError{err: err, cause: cause}
 }
 
+// IsTimeout tells whether err says that it is a timeout, as net.Error does.
+func IsTimeout(err error) bool {
+	t, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok && t.Timeout()
+}
+
 // An endedError is a context's error and its cause: a caller who gave a cause must still
-// find that it was the context, and whether that was a deadline.
+// find that it was the context, and whether that was a deadline: the context's, or one that the
+// caller has kept and named as the cause.
 type endedError struct{ err, cause error }
 
 func (e *endedError) Error() string   { return e.cause.Error() }
 func (e *endedError) Unwrap() []error { return []error{e.err, e.cause} }
-func (e *endedError) Timeout() bool   { return errors.Is(e.err, context.DeadlineExceeded) }
+func (e *endedError) Timeout() bool   { return IsTimeout(e.err) || IsTimeout(e.cause) }
 func (e *endedError) Temporary() bool { return e.Timeout() }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/net/http/httpguts"
 )
@@ -27,9 +28,21 @@ type Request struct {
 	// word, or for as long as that may take (RFC 9110 section 10.1.1). It means nothing where
 	// there is no body, and with HTTP/2.
 	Confirm bool
+	// ReadTimeout is how long the answer's head may take once the whole request has been
+	// written, and then each Read of its body, in place of what the connection's Options say for
+	// both. Negative: no limit. Zero: as they say.
+	ReadTimeout time.Duration
 	// Small, when not nil, is the whole body, which the caller has taken from an
 	// in-memory body. Request.Body is then neither read nor closed.
 	Small []byte
+}
+
+// ReadLimit is a limit on reading the answer for which configured is what Options say. Zero: none.
+func (r *Request) ReadLimit(configured time.Duration) time.Duration {
+	if r.ReadTimeout == 0 {
+		return configured
+	}
+	return max(r.ReadTimeout, 0)
 }
 
 // MaxInterim is how many interim (1xx) answers to a request may come that no hook is given.
