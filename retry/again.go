@@ -1,60 +1,54 @@
 package retry
 
 import (
+	"context"
 	"errors"
-	"io"
 	"net/http"
 	"time"
 
-	"example.com/connwise/dialer"
 	"example.com/connwise/pool"
 )
 
-const (
-	// A discarded answer is read to its end, so that its connection can be used again,
-	// but only if that is cheaper than a new connection.
-	drainBytes = 64 << 10
-	drainTime  = 50 * time.Millisecond
-)
-
-// again gives back the attempt before, which ended with resp and err, waits, and returns the
-// next one. Its error is a *StoppedError.
-func again(body *body, before *http.Request, resp *http.Response, err error, delay time.Duration) (*http.Request, error) {
+// again gives back what attempt a of the request left, waits, and returns the next one.
+// Its error is a *StoppedError.
+func (c *call) again(before *http.Request, a *attempt, delay time.Duration) (*http.Request, error) {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
-	if err == nil {
-		d, _ := retryAfter(resp.Header, time.Now())
-		err = &StatusError{Status: resp.StatusCode, RetryAfter: d}
+	ctx := c.elsewhere(before.Context(), a.err)
+	if a.err == nil {
+		a.err = statusError(a.resp)
+		c.past.Attempts[len(c.past.Attempts)-1].Err = a.err
 	}
-	discard(resp)
-	if stop := wait(body.req, timer.C); stop != nil {
-		return nil, &StoppedError{Err: stop, Last: err}
+	discard(c.req, a.resp)
+	if stop := wait(c.req, timer.C); stop != nil {
+		return nil, &StoppedError{Err: stop, Last: a.err}
 	}
-	attempt, stop := body.next()
+	next, stop := c.body.next()
 	if stop != nil {
-		return nil, &StoppedError{Err: stop, Last: err}
+		return nil, &StoppedError{Err: stop, Last: a.err}
 	}
-	reportRetry(body.req.Context(), err)
-	return elsewhere(attempt, before, err), nil
+	c.past.Retries++
+	c.past.Errors = append(c.past.Errors, a.err)
+	if ctx == c.req.Context() {
+		return next, nil
+	}
+	return next.WithContext(ctx), nil
 }
 
-// elsewhere makes the attempt prefer another address than the one on which the attempt before
-// it failed with err, and than those that this one preferred others to.
-func elsewhere(attempt, before *http.Request, err error) *http.Request {
-	ctx := before.Context()
-	if e, ok := errors.AsType[*pool.Error](err); ok {
+// elsewhere makes the next attempt prefer other connections than the one on which an attempt
+// has failed with err, and than those that this one preferred others to.
+func (c *call) elsewhere(ctx context.Context, err error) context.Context {
+	e, ok := errors.AsType[*pool.Error](err)
+	if c.policy.NextConn == NextAny {
+		return ctx
+	}
+	if ok {
 		ctx = pool.AvoidAddr(ctx, e.Addr)
 	}
-	if len(dialer.Avoided(ctx)) == 0 {
-		return attempt
+	if c.policy.NextConn == NextFresh || ok && e.Reused && !e.Unprocessed() {
+		ctx = pool.PreferFresh(ctx)
 	}
-	return attempt.WithContext(ctx)
-}
-
-// fits reports whether the request's time allows a wait of d and anything after it.
-func fits(req *http.Request, d time.Duration) bool {
-	deadline, ok := req.Context().Deadline()
-	return !ok || time.Until(deadline) > d
+	return ctx
 }
 
 // wait returns nil when done is ready, or what ended the request before. Both may be
@@ -66,17 +60,4 @@ func wait[T any](req *http.Request, done <-chan T) error {
 	case <-cancelled(req):
 	}
 	return over(req)
-}
-
-// discard reads an answer to its end, if that is near, and closes it.
-func discard(resp *http.Response) {
-	if resp == nil || resp.Body == nil {
-		return
-	}
-	if resp.ContentLength <= drainBytes {
-		stop := time.AfterFunc(drainTime, func() { resp.Body.Close() })
-		defer stop.Stop()
-		io.CopyN(io.Discard, resp.Body, drainBytes+1) // one more than allowed, to see the end
-	}
-	resp.Body.Close()
 }

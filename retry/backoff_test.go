@@ -60,7 +60,7 @@ func TestA7_Backoff(t *testing.T) {
 				ends := []any{dial, dial, dial}[:len(tt.want)]
 				at, took, _, err := timed(t, tt.policy, t.Context(), "POST", ends...)
 				wantTimes(t, at, tt.want...)
-				if last := tt.want[len(tt.want)-1]; took != last || err != error(dial) {
+				if last := tt.want[len(tt.want)-1]; took != last || lastError(err) != error(dial) {
 					t.Errorf("returned %v after %v, want %v after %v", err, took, dial, last)
 				}
 			})
@@ -128,7 +128,7 @@ func TestNearDeadline(t *testing.T) {
 			ends := []any{dial, dial, dial}[:len(tt.want)]
 			at, took, _, err := timed(t, Policy{Spread: -1}, ctx, "POST", ends...)
 			wantTimes(t, at, tt.want...)
-			if last := tt.want[len(tt.want)-1]; took != last || err != error(dial) {
+			if last := tt.want[len(tt.want)-1]; took != last || lastError(err) != error(dial) {
 				t.Errorf("limit %v: returned %v after %v, want the attempt's error after %v", tt.limit, err, took, last)
 			}
 		})

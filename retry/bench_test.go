@@ -48,7 +48,7 @@ func BenchmarkDecide(b *testing.B) {
 	err := failed(pool.PhaseSent)
 	b.ReportAllocs()
 	for b.Loop() {
-		o := observe(req, nil, err)
+		o := observe(req, nil, err, trailUnknown)
 		p.Decide(o)
 	}
 }

@@ -1,74 +1,134 @@
 package retry
 
 import (
+	"errors"
 	"io"
 	"net/http"
 
 	"example.com/connwise/pool"
 )
 
-// A body gives the attempts of one call their requests and bodies.
+// A body gives the attempts of one call their requests and bodies. There are four kinds:
+//
+//   - With GetBody each attempt has a copy (copies.go).
+//   - One that is an io.Seeker is lent to one attempt after the other, and rewound between
+//     them (lender.go).
+//   - Any other can be had once. It is lent too, but no more once an attempt has read from it.
+//   - The exception are readers of memory behind an io.NopCloser over a *pool.Transport:
+//     those are left as they are (kept.go).
 type body struct {
-	req  *http.Request // the caller's, never changed
-	lend *lender       // non-nil: the body has no GetBody, but can be rewound
+	req    *http.Request // the caller's, never changed
+	lent   *lender       // nil: it isn't
+	copies *copies       // nil: none are made, or the Content-Length says how long they are
+	kept   kept
 }
 
-// bodyOf looks at the request's body without reading from it. A policy that never
-// retries leaves the body alone altogether.
-func bodyOf(req *http.Request, p *Policy) body {
+var errNoCopy = errors.New("retry: GetBody returned no body")
+
+// bodyOf looks at the request's body without touching it. A policy that never retries leaves
+// it alone altogether.
+func bodyOf(req *http.Request, p *Policy, base http.RoundTripper) body {
 	b := body{req: req}
-	if hasBody(req) && req.GetBody == nil && p.maxRetries() > 0 {
-		b.lend = newLender(req.Body)
+	if !hasBody(req) || p.maxRetries() == 0 {
+		return b
 	}
+	if req.GetBody != nil {
+		if req.ContentLength <= 0 {
+			b.copies = newCopies(req)
+		}
+		return b
+	}
+	seek, _ := req.Body.(io.Seeker)
+	if seek == nil {
+		if p.LeaveOneShot {
+			return b
+		}
+		if b.kept = keep(req.Body, base); b.kept.from != nil {
+			return b
+		}
+	}
+	b.lent = newLender(req, seek, p.LeaveOneShot)
 	return b
 }
 
 func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
 
-// replayable reports whether next can give the body from its start.
-func (b *body) replayable() bool {
-	return !hasBody(b.req) || b.req.GetBody != nil || b.lend != nil
+// replayable reports whether next can give the body from its start, now that an attempt has
+// ended with err; nil stands for an answer, behind which the upload may go on. After an error the
+// attempt can't read from the body any more.
+func (b *body) replayable(err error) bool {
+	switch {
+	case !hasBody(b.req) || b.req.GetBody != nil:
+		return true
+	case b.lent != nil:
+		return b.lent.replayable(err != nil)
+	}
+	return b.kept.replayable(err)
 }
 
-// first returns the first attempt: the caller's request, but for a lent body.
+// first returns the first attempt: the caller's request, or a shallow copy with its body lent
+// or measured.
 func (b *body) first() *http.Request {
-	if b.lend == nil {
-		return b.req
+	switch {
+	case b.lent != nil:
+		return &b.lent.req
+	case b.copies != nil:
+		return &b.copies.req
 	}
-	return withBody(b.req, b.lend.loan())
+	return b.req
 }
 
 // next returns a later attempt. A *pool.CallerError has what GetBody or Seek returned.
 func (b *body) next() (*http.Request, error) {
+	rc, err := b.again()
+	if err != nil {
+		return nil, err
+	}
+	// A shallow copy with the same context: the caller's values and trace remain.
+	r := b.req.WithContext(b.req.Context())
+	r.Body = rc
+	return r, nil
+}
+
+func (b *body) again() (io.ReadCloser, error) {
 	switch {
 	case !hasBody(b.req):
-		return withBody(b.req, b.req.Body), nil
-	case b.lend != nil:
-		l, err := b.lend.rewind(b.req)
+		return b.req.Body, nil
+	case b.req.GetBody != nil:
+		return b.copy()
+	case b.lent != nil:
+		n, err := b.lent.next(b.req)
 		if err != nil {
 			return nil, err
 		}
-		return withBody(b.req, l), nil
+		return n, nil
 	}
+	return b.kept.rewound(b.req.Body), nil
+}
+
+// copy asks for a copy. None at all would go out as an empty body.
+func (b *body) copy() (io.ReadCloser, error) {
 	rc, err := b.req.GetBody()
+	if err == nil && (rc == nil || rc == http.NoBody && b.copies == nil) {
+		err = errNoCopy
+	}
 	if err != nil {
-		return nil, &pool.CallerError{Source: pool.CallerBody, Err: err}
+		return nil, callerBody(err)
 	}
-	return withBody(b.req, rc), nil
+	if b.copies != nil {
+		return b.copies.measured(rc), nil
+	}
+	return rc, nil
 }
 
-// release tells that the last attempt has returned. After an error nobody reads the
-// body any more; with an answer, the upload may go on.
+// release tells that the last attempt has returned. With failed, as after an error, nobody
+// reads the body any more; behind an answer, the upload may go on.
 func (b *body) release(failed bool) {
-	if b.lend != nil {
-		b.lend.release(failed)
+	if b.lent != nil {
+		b.lent.release(failed)
 	}
 }
 
-// withBody returns a shallow copy of the request, with the same context: the caller's
-// values and trace remain.
-func withBody(req *http.Request, rc io.ReadCloser) *http.Request {
-	r := req.WithContext(req.Context())
-	r.Body = rc
-	return r
+func callerBody(err error) error {
+	return &pool.CallerError{Source: pool.CallerBody, Err: err}
 }

@@ -67,27 +67,39 @@ func wantUse(t *testing.T, s *stream, reads, closes int) {
 	}
 }
 
-// TestA6_OneShotBody: 1 attempt and 0 reads after a refused connection, and no repeat of
-// what was touched, whatever the method.
+// TestA6_OneShotBody: a body that can't be rewound goes with the next attempt as long as it is
+// untouched, if the policy doesn't leave such bodies alone, and isn't repeated after that, whatever
+// the method.
 func TestA6_OneShotBody(t *testing.T) {
-	for _, preset := range []func() Policy{Default, NeverTimeouts, Once, SafeOnly, Off} {
-		for _, e := range []*pool.Error{failed(pool.PhaseDial), failed(pool.PhaseUnsent), failed(pool.PhaseRefused), failed(pool.PhaseSent)} {
+	for name, p := range map[string]Policy{
+		"default": Default(), "never-timeouts": NeverTimeouts(), "once": Once(), "safe-only": SafeOnly(), "off": Off(),
+	} {
+		for _, phase := range []pool.Phase{pool.PhaseDial, pool.PhaseUnsent, pool.PhaseRefused, pool.PhaseSent} {
 			for _, method := range []string{"GET", "POST"} {
-				s := newStream("data")
-				base := newScript(t, e)
-				req := newRequest(t, method, s)
-				if _, err := (&Transport{Base: base, Policy: atOnce(preset())}).RoundTrip(req); err != error(e) {
-					t.Errorf("got %v, want %v", err, e)
+				e := failed(phase)
+				s, attempts := newStream("data"), 1
+				ends := []any{e}
+				if phase.Unprocessed() && p.Decide(Outcome{Method: method, Phase: phase, BodyReplayable: true}).Retry && !p.LeaveOneShot {
+					ends, attempts = append(ends, status(200)), 2
 				}
-				base.wantAttempts(1)
-				if base.sent[0].req != req {
-					t.Error("the only attempt is not the caller's request")
+				base := newScript(t, ends...)
+				req := newRequest(t, method, s)
+				_, err := (&Transport{Base: base, Policy: atOnce(p)}).RoundTrip(req)
+				if attempts == 1 && err != error(e) || attempts == 2 && err != nil {
+					t.Errorf("%s, %s in %v: got %v", name, method, phase, err)
+				}
+				base.wantAttempts(attempts)
+				if last := base.sent[len(base.sent)-1].body; attempts == 2 && last != "data" {
+					t.Errorf("%s, %s in %v: the last attempt sent %q", name, method, phase, last)
 				}
 				reads := 1
-				if e.Phase.Unprocessed() {
+				if attempts == 1 && phase.Unprocessed() {
 					reads = 0
 				}
 				wantUse(t, s, reads, 1)
+				if req.Body != io.ReadCloser(s) || req.GetBody != nil {
+					t.Error("the caller's request was changed")
+				}
 			}
 		}
 	}
@@ -118,7 +130,7 @@ func TestA6_Rewound(t *testing.T) {
 			req := newRequest(t, tt.method, s)
 			resp, err := (&Transport{Base: base, Policy: atOnce(Default())}).RoundTrip(req)
 			last := tt.ends[len(tt.ends)-1]
-			if _, failed := last.(error); failed != (err != nil) || err == nil && resp.Request != req {
+			if _, failed := last.(error); failed != (err != nil) || err == nil && !answers(resp, req) {
 				t.Errorf("got %v, %v; want %v for the caller's request", resp, err, last)
 			}
 			base.wantAttempts(len(tt.ends))
@@ -135,13 +147,18 @@ func TestA6_Rewound(t *testing.T) {
 	}
 }
 
-// TestOffLeavesTheBodyAlone: without retries nothing is rewound, so nothing is lent.
+// TestOffLeavesTheBodyAlone: where there is one attempt at most, nothing is lent.
 func TestOffLeavesTheBodyAlone(t *testing.T) {
-	base := newScript(t, failed(pool.PhaseDial))
-	req := newRequest(t, "POST", newTape("data"))
-	(&Transport{Base: base, Policy: Off()}).RoundTrip(req)
-	if base.sent[0].req != req {
-		t.Error("the attempt is not the caller's request")
+	for _, tt := range []struct {
+		body io.Reader
+		p    Policy
+	}{{newTape("data"), Off()}, {newStream("data"), Off()}, {newStream("data"), Policy{LeaveOneShot: true}}} {
+		base := newScript(t, failed(pool.PhaseDial))
+		req := newRequest(t, "POST", tt.body)
+		(&Transport{Base: base, Policy: tt.p}).RoundTrip(req)
+		if base.sent[0].req != req {
+			t.Errorf("%T: the attempt is not the caller's request", tt.body)
+		}
 	}
 }
 
@@ -171,27 +188,47 @@ func TestA6_File(t *testing.T) {
 	}
 }
 
-// TestA6_Pipe: an *os.File is an io.Seeker, but that of a pipe can't be rewound.
+// TestA6_Pipe: an *os.File is an io.Seeker, but that of a pipe can't be rewound. It is a one-shot
+// body like any other.
 func TestA6_Pipe(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
+	for _, tt := range []struct {
+		p        Policy
+		first    pool.Phase
+		attempts int
+	}{
+		{Default(), pool.PhaseDial, 2},
+		{Default(), pool.PhaseSent, 1},
+		{NeverTimeouts(), pool.PhaseDial, 1},
+		{NeverTimeouts(), pool.PhaseSent, 1},
+	} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(w, "data")
+		w.Close()
+		e := failed(tt.first)
+		base := newScript(t, []any{e, status(200)}[:tt.attempts]...)
+		_, err = (&Transport{Base: base, Policy: atOnce(tt.p)}).RoundTrip(newRequest(t, "GET", r))
+		if tt.attempts == 1 && err != error(e) || tt.attempts == 2 && err != nil {
+			t.Errorf("%v: got %v", tt.first, err)
+		}
+		base.wantAttempts(tt.attempts)
+		if last := base.sent[len(base.sent)-1].body; tt.attempts == 2 && last != "data" {
+			t.Errorf("the last attempt sent %q", last)
+		}
+		if err := r.Close(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%v: the pipe was left open (Close now gives %v)", tt.first, err)
+		}
 	}
-	defer w.Close()
-	base := newScript(t, failed(pool.PhaseDial))
-	if _, err := (&Transport{Base: base, Policy: atOnce(Default())}).RoundTrip(newRequest(t, "POST", r)); err != base.ends[0] {
-		t.Errorf("got %v, want the attempt's error", err)
-	}
-	base.wantAttempts(1)
 }
 
 // TestBodyCanNotBeHad: the error tells both what GetBody or Seek returned and how the
 // attempt before had failed; no attempt is made, and the body is closed once.
 func TestBodyCanNotBeHad(t *testing.T) {
 	broken := errors.New("disk is gone")
-	check := func(t *testing.T, req *http.Request) {
+	check := func(t *testing.T, e *pool.Error, req *http.Request) {
 		var r Report
-		e := failed(pool.PhaseDial)
 		base := newScript(t, e)
 		req = req.WithContext(WithReport(req.Context(), &r))
 		_, err := (&Transport{Base: base, Policy: atOnce(Default())}).RoundTrip(req)
@@ -209,14 +246,14 @@ func TestBodyCanNotBeHad(t *testing.T) {
 		s := newStream("data")
 		req := newRequest(t, "POST", s)
 		req.GetBody = func() (io.ReadCloser, error) { return nil, broken }
-		check(t, req)
+		check(t, failed(pool.PhaseDial), req)
 		wantUse(t, s, 0, 1)
 	})
 	t.Run("Seek", func(t *testing.T) {
 		s := newTape("data")
 		s.seekErr = broken
-		check(t, newRequest(t, "POST", s))
-		wantUse(t, s.stream, 0, 1)
+		check(t, failed(pool.PhaseSent), newRequest(t, "GET", s))
+		wantUse(t, s.stream, 1, 1)
 	})
 }
 

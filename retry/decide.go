@@ -41,6 +41,12 @@ type Outcome struct {
 	Timeout bool         // a time limit was reached
 	// HeadOnly: the head was sent, and nothing of the body, which waited for 100 Continue.
 	HeadOnly bool
+	// Earlier: Base may have sent the request before by itself, so that Phase, which says how
+	// the last of its attempts ended, is no proof.
+	Earlier bool
+	// LongRead: the call has a read timeout of its own, longer than the usual one
+	// (pool.WithReadTimeout). If it may have been processed, another such wait is too much.
+	LongRead bool
 
 	CallerFault bool // a *pool.CallerError: sending it again would fail in the same way
 	ProxySaidNo bool // a proxy answered CONNECT with a 4xx status, or with no HTTP: it would again
@@ -78,10 +84,15 @@ const (
 	ReasonAnswered    Reason = "answered"               // an HTTP answer that isn't to be retried
 	ReasonTooLate     Reason = "Retry-After too long"   // longer than MaxRetryAfter
 	ReasonMethod      Reason = "method is left alone"   // not in Methods
-	ReasonTimeout     Reason = "timeout"                // by the policy's Timeouts
+	ReasonTimeout     Reason = "timeout"                // by the policy's Timeouts or Stages
+	ReasonStage       Reason = "stage is left alone"    // by the policy's Stages
+	ReasonLongRead    Reason = "long read timeout"      // of the call's own: its worst case isn't doubled
 	ReasonBody        Reason = "body can't be rewound"  // no GetBody, not seekable
 	ReasonProcessed   Reason = "may have been executed" // the method isn't repeatable, nobody opted in
 	ReasonExhausted   Reason = "out of retries"
+	ReasonBudget      Reason = "budget is spent"   // Transport.Budget
+	ReasonDeadline    Reason = "deadline too near" // of the request's context: it would pass in the wait
+	ReasonOutOfTime   Reason = "call timeout"      // Policy.CallTimeout: it has passed, or would in the wait
 )
 
 // A Verdict is a policy's decision.
@@ -103,7 +114,7 @@ func (p *Policy) Decide(o Outcome) Verdict {
 		return Verdict{Reason: reason}
 	}
 	v := p.allowed(o)
-	if v.Retry && o.Retry >= p.limit(evidenceOf(o.Phase)) {
+	if v.Retry && o.Retry >= p.limit(o.evidence()) {
 		return Verdict{Reason: ReasonExhausted}
 	}
 	return v
@@ -114,7 +125,7 @@ func (p *Policy) final(o Outcome) Reason {
 	switch {
 	case p.maxRetries() == 0:
 		return ReasonOff
-	case o.Status != 0 && !slices.Contains(p.RetryStatuses, o.Status), o.Status != 0 && !o.HasRetryAfter:
+	case o.Status != 0 && !p.retriesStatus(o.Status), o.Status != 0 && !o.HasRetryAfter:
 		return ReasonAnswered
 	case o.CallerFault:
 		return ReasonCallerFault
@@ -124,7 +135,7 @@ func (p *Policy) final(o Outcome) Reason {
 		return ReasonEnded
 	case o.Closed:
 		return ReasonClosed
-	case o.Status == 0 && o.Phase == pool.PhaseWait:
+	case o.Status == 0 && o.Phase == pool.PhaseWait && !p.RetryCapacity:
 		return ReasonCapacity
 	case !p.covers(o.Method):
 		return ReasonMethod
@@ -137,10 +148,7 @@ func (p *Policy) final(o Outcome) Reason {
 // allowed applies the rules about answers, phases, timeouts and methods.
 func (p *Policy) allowed(o Outcome) Verdict {
 	if o.Status == 0 && o.Phase.Unprocessed() {
-		if o.Timeout && p.Timeouts == TimeoutsNever {
-			return Verdict{Reason: ReasonTimeout}
-		}
-		return Verdict{Retry: true, Reason: ReasonUnprocessed}
+		return p.allowedUnprocessed(o)
 	}
 	reason, ok := p.mayRepeat(o)
 	switch {
@@ -148,12 +156,47 @@ func (p *Policy) allowed(o Outcome) Verdict {
 		return Verdict{Reason: reason}
 	case o.Status == 0 && o.Timeout && p.Timeouts != TimeoutsAlways:
 		return Verdict{Reason: ReasonTimeout}
+	case o.Status == 0 && o.LongRead:
+		return Verdict{Reason: ReasonLongRead}
 	case o.Status == 0:
 		return Verdict{Retry: true, Reason: reason}
 	case o.RetryAfter > p.maxRetryAfter():
 		return Verdict{Reason: ReasonTooLate}
 	}
 	return Verdict{Retry: true, Reason: ReasonRetryAfter, After: max(o.RetryAfter, 0)}
+}
+
+func (p *Policy) allowedUnprocessed(o Outcome) Verdict {
+	rule := StageRetry
+	if o.Phase == pool.PhaseDial {
+		rule = p.Stages[o.Stage]
+	}
+	switch {
+	case rule == StageNever:
+		return Verdict{Reason: ReasonStage}
+	case o.Timeout && (rule == StageNotTimeouts || p.Timeouts == TimeoutsNever):
+		return Verdict{Reason: ReasonTimeout}
+	case o.Earlier && safe(o.Method):
+		return Verdict{Retry: true, Reason: ReasonRepeatable}
+	case o.Earlier:
+		reason, ok := p.mayRepeat(o)
+		return Verdict{Retry: ok, Reason: reason}
+	}
+	return Verdict{Retry: true, Reason: ReasonUnprocessed}
+}
+
+// safe reports whether the method is safe by RFC 9110 section 9.2.1: to execute it once more does
+// no harm, whatever a policy calls repeatable.
+func safe(method string) bool {
+	return slices.Contains(safeMethods, method) || method == http.MethodTrace
+}
+
+// evidence is what the outcome proves.
+func (o *Outcome) evidence() Evidence {
+	if o.Status != 0 || o.Earlier {
+		return EvidenceMaybeSent
+	}
+	return evidenceOf(o.Phase)
 }
 
 // mayRepeat says whether a request that may have been processed does no harm twice.

@@ -52,7 +52,7 @@ func TestAttemptsPreferOtherAddresses(t *testing.T) {
 				t.Fatal(err)
 			}
 			resp.Body.Close()
-			if resp.Request != req {
+			if !answers(resp, req) {
 				t.Error("the answer's Request is not the caller's")
 			}
 			if !slices.Equal(got, tt.want) {

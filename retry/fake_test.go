@@ -111,3 +111,17 @@ func newRequest(t testing.TB, method string, body io.Reader) *http.Request {
 	}
 	return req
 }
+
+// answers tells whether resp answers the caller's request: itself, or a shallow copy.
+func answers(resp *http.Response, req *http.Request) bool {
+	got := resp.Request
+	return got != nil && (got == req || ReportOf(resp) != nil && got.URL == req.URL && got.Body == req.Body)
+}
+
+// lastError is the last attempt's own error.
+func lastError(err error) error {
+	if e, ok := err.(*Error); ok {
+		return e.Err
+	}
+	return err
+}

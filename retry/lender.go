@@ -2,136 +2,129 @@ package retry
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
-
-	"example.com/connwise/pool"
 )
 
-// A lender lends a seekable body to one attempt after the other, as each attempt closes
-// what it is given. The body itself is closed once: when the last attempt has returned
-// and has closed its loan. (An upload may go on after the answer has come.)
+// A lender lends a body to one attempt after the other, as each attempt closes what it is
+// given. The body itself is closed once: when the last attempt has returned and has closed its
+// loan (an upload may go on after the answer has come), or, if it can't be rewound, as soon
+// as an attempt that has read from it closes it: there won't be another, and a body's Close may
+// fail, set trailers, or be what ends a Read.
+//
+// All that a call which succeeds at once needs is one allocation.
 type lender struct {
-	body  io.ReadCloser
-	seek  io.Seeker // body
-	start int64     // where the body stood
+	body    io.ReadCloser
+	req     http.Request // the first attempt's: a shallow copy of the caller's, with the first loan
+	first   loan
+	leave   bool // a body that can't be rewound isn't lent again, even if it is untouched
+	measure measure
 
-	// mu guards the fields below, and the loans' own. Only RoundTrip's goroutine sets
-	// current, so it reads it without.
+	// mu guards the fields below, and the loans' own. The body isn't called under it. Only
+	// RoundTrip's goroutine sets current, so it reads it without.
 	mu       sync.Mutex
 	current  *loan
+	seek     io.Seeker // body, if it can be rewound as far as is known
+	marked   bool      // it can, to start
+	start    int64
+	touched  bool // a Read was begun, and has not returned without a byte
+	empty    bool // its end was read, and nothing before; it can be had again: there is nothing
 	returned bool // the last attempt has returned
-	closed   bool // body was closed
+	closed   bool // body's Close was called, or is about to be
 }
 
-// newLender returns nil if rc can't be rewound. (An *os.File of a pipe is an io.Seeker,
-// and fails to seek.)
-func newLender(rc io.ReadCloser) *lender {
-	s, ok := rc.(io.Seeker)
-	if !ok {
-		return nil
-	}
-	start, err := s.Seek(0, io.SeekCurrent)
+var errTouched = errors.New("retry: the request's body can't be rewound, and was read from")
+
+func newLender(req *http.Request, seek io.Seeker, leave bool) *lender {
+	l := &lender{body: req.Body, req: *req, seek: seek, leave: leave}
+	l.first = loan{from: l, body: req.Body}
+	l.current = &l.first
+	l.req.Body = &l.first
+	return l
+}
+
+// mark notes where the body stands before the first Read, and reports whether it can be
+// rewound. (An *os.File of a pipe is an io.Seeker, and fails to seek.)
+func (l *lender) mark() bool {
+	at, err := l.body.(io.Seeker).Seek(0, io.SeekCurrent)
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if err != nil {
-		return nil
+		l.seek = nil
 	}
-	return &lender{body: rc, seek: s, start: start}
+	l.start, l.marked = at, err == nil
+	return l.marked
 }
 
-// loan lends the body where it stands.
-func (l *lender) loan() *loan {
-	n := &loan{from: l, quiet: make(chan struct{})}
+// replayable reports whether the body can be lent again. If the attempt has failed its loan
+// ends. A body that can't be rewound has to be untouched, and safe from being touched; a Read
+// that is under way counts.
+func (l *lender) replayable(failed bool) bool {
+	l.mu.Lock()
+	n := l.current
+	n.closed = n.closed || failed
+	whole := n.closed && !n.reading && (!l.touched || l.empty)
+	seeks, marked := l.seek != nil, l.marked
+	l.mu.Unlock()
+	if !l.leave || marked {
+		return seeks || whole
+	}
+	return seeks && whole && l.mark() // a pipe, perhaps
+}
+
+// next ends the loan before, waits for a Read that is under way, and lends the body from
+// its start. (A RoundTripper may go on with a request's body after it has returned.)
+func (l *lender) next(req *http.Request) (*loan, error) {
+	if reading := l.current.end(); reading != nil {
+		if err := wait(req, reading); err != nil {
+			return nil, err
+		}
+	}
+	l.mu.Lock()
+	n := &loan{from: l, body: l.body}
+	touched, empty, seek, start := l.touched, l.empty, l.seek, l.start
+	l.mu.Unlock()
+	switch {
+	case empty:
+		n.body = http.NoBody // the body itself may be closed
+	case !touched:
+	case seek == nil:
+		return nil, callerBody(errTouched)
+	default:
+		if err := rewind(seek, start); err != nil {
+			return nil, callerBody(err)
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.current = n
-	return n
+	return n, nil
 }
 
-// rewind ends the loan before, waits for a Read that is under way, and lends the body
-// from its start. (A RoundTripper may go on with a request's body after it has returned.)
-func (l *lender) rewind(req *http.Request) (*loan, error) {
-	l.current.Close()
-	if err := wait(req, l.current.quiet); err != nil {
-		return nil, err
+func rewind(s io.Seeker, start int64) error {
+	at, err := s.Seek(start, io.SeekStart)
+	if err == nil && at != start {
+		err = fmt.Errorf("retry: the request's body was to be rewound to byte %d, and stands at %d", start, at)
 	}
-	if _, err := l.seek.Seek(l.start, io.SeekStart); err != nil {
-		return nil, &pool.CallerError{Source: pool.CallerBody, Err: err}
-	}
-	return l.loan(), nil
+	return err
 }
 
 // release ends the lending: the current loan is the last one, and with failed it is over.
 func (l *lender) release(failed bool) {
 	l.mu.Lock()
+	n := l.current
 	l.returned = true
-	l.mu.Unlock()
-	if failed {
-		l.current.Close()
-	}
-	l.settle()
-}
-
-// settle closes the body if the last loan is over and nobody has done it yet.
-func (l *lender) settle() error {
-	l.mu.Lock()
-	due := l.returned && l.current.closed && !l.closed
+	n.closed = n.closed || failed
+	due := n.closed && !l.closed
 	l.closed = l.closed || due
-	reading := l.current.reading
+	reading := n.reading
 	l.mu.Unlock()
 	switch {
-	case !due:
-		return nil
-	case reading:
+	case due && reading:
 		go l.body.Close() // it may wait for the Read, which may hang
-		return nil
+	case due:
+		l.body.Close()
 	}
-	return l.body.Close()
-}
-
-// A loan is the body as one attempt has it.
-type loan struct {
-	from    *lender
-	reading bool          // under from.mu: a Read is under way
-	closed  bool          // under from.mu
-	quiet   chan struct{} // closed when the loan is closed and no Read is under way
-}
-
-var errLoanClosed = errors.New("retry: read from a request body after its Close")
-
-// Read reads from the body, unless the loan was closed.
-func (n *loan) Read(p []byte) (int, error) {
-	n.from.mu.Lock()
-	if n.closed {
-		n.from.mu.Unlock()
-		return 0, errLoanClosed
-	}
-	n.reading = true
-	n.from.mu.Unlock()
-	defer n.readDone() // deferred: a body's Read may panic
-	return n.from.body.Read(p)
-}
-
-func (n *loan) readDone() {
-	n.from.mu.Lock()
-	defer n.from.mu.Unlock()
-	n.reading = false
-	if n.closed {
-		close(n.quiet)
-	}
-}
-
-// Close ends the loan. It closes the body only if no further attempt will be made.
-func (n *loan) Close() error {
-	n.from.mu.Lock()
-	if n.closed {
-		n.from.mu.Unlock()
-		return nil
-	}
-	n.closed = true
-	if !n.reading {
-		close(n.quiet)
-	}
-	n.from.mu.Unlock()
-	return n.from.settle()
 }

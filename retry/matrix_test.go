@@ -2,8 +2,11 @@ package retry
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
+
+	"example.com/connwise/dialer"
 )
 
 // columns of the pinned grids: a method, "+key" with an Idempotency-Key header, "+call"
@@ -135,6 +138,24 @@ func TestMatrixIsComplete(t *testing.T) {
 	}
 	if want := 9 * 2 * 8 * 3; len(seen) != want {
 		t.Errorf("%d rows, want %d", len(seen), want)
+	}
+}
+
+// TestMatrixOfStages: with Stages, each stage has its rows.
+func TestMatrixOfStages(t *testing.T) {
+	p := Policy{Stages: map[dialer.Stage]StageRule{dialer.StageResolve: StageNever, dialer.StageTLS: StageNotTimeouts}}
+	got := map[string]bool{}
+	for _, r := range Matrix(p) {
+		if r.Phase == "dial" && r.Method == "POST" && r.OptIn == "none" {
+			got[fmt.Sprintf("%s %v", r.Stage, r.Timeout)] = r.Retry
+		}
+	}
+	want := map[string]bool{
+		"resolve false": false, "resolve true": false, "connect false": true, "connect true": true,
+		"proxy false": true, "proxy true": true, "tls false": true, "tls true": false,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

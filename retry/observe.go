@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"example.com/connwise/dialer"
@@ -14,7 +16,7 @@ import (
 // observe collects the facts of an attempt. err is Base's; resp counts when err is nil.
 // Outcome.Retry is what Base has sent again by itself: one failure isn't to be multiplied by
 // two layers.
-func observe(req *http.Request, resp *http.Response, err error) Outcome {
+func observe(req *http.Request, resp *http.Response, err error, t trail) Outcome {
 	o := Outcome{Method: req.Method, Opted: optIn(req), Ended: over(req) != nil}
 	if err == nil {
 		o.Phase = pool.PhaseResponse
@@ -22,10 +24,19 @@ func observe(req *http.Request, resp *http.Response, err error) Outcome {
 		o.RetryAfter, o.HasRetryAfter = retryAfter(resp.Header, time.Now())
 		return o
 	}
-	o.Phase, o.Stage = phaseOf(err)
 	o.Timeout = timedOut(err)
 	if e, ok := errors.AsType[*pool.Error](err); ok {
-		o.Retry, o.HeadOnly = e.Resent, e.HeadOnly
+		o.Phase, o.Retry, o.HeadOnly = e.Phase, e.Resent, e.HeadOnly
+		if d, ok := errors.AsType[*dialer.Error](err); ok && o.Phase == pool.PhaseDial {
+			o.Stage = d.Stage
+		}
+	} else if stage, ok := failedDial(err); ok {
+		o.Phase, o.Stage = pool.PhaseDial, stage
+		o.Earlier = t == trailUnknown && replays(req)
+	}
+	o.weigh(t)
+	if e, ok := errors.AsType[*Error](err); ok && !e.Unprocessed() {
+		o.Earlier = true // by another Transport
 	}
 	_, o.CallerFault = errors.AsType[*pool.CallerError](err)
 	o.Closed = errors.Is(err, pool.ErrClosed)
@@ -35,21 +46,40 @@ func observe(req *http.Request, resp *http.Response, err error) Outcome {
 	return o
 }
 
-// phaseOf reads the phase that the pool gave the failure. Without a *pool.Error only a
-// *dialer.Error proves anything: there was no connection yet.
-func phaseOf(err error) (pool.Phase, dialer.Stage) {
-	phase := pool.PhaseUnknown
-	e, ok := errors.AsType[*pool.Error](err)
-	if ok {
-		if e.Phase != pool.PhaseDial {
-			return e.Phase, 0
-		}
-		phase = pool.PhaseDial
-	}
+// failedDial reports whether err, of a Base that reports no phase, is of a type that proves that
+// there was no connection: a dialer's, or those of net and net/http. What an http.Client says
+// (*url.Error) is about a request of its own, a token's perhaps, which Base may have made
+// after this one was sent.
+func failedDial(err error) (dialer.Stage, bool) {
 	if d, ok := errors.AsType[*dialer.Error](err); ok {
-		return pool.PhaseDial, d.Stage
+		return d.Stage, true
 	}
-	return phase, 0
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return 0, false
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return dialer.StageResolve, true
+	}
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		switch e.Op {
+		case "dial":
+			return dialer.StageConnect, true
+		case "proxyconnect":
+			return dialer.StageProxy, true
+		}
+	}
+	return 0, false
+}
+
+// replays reports whether net/http would send the request again by itself when a connection is
+// lost, so that a failed dial needn't be its first (RFC 9110 section 9.2.2, and its own
+// convention for the header).
+func replays(req *http.Request) bool {
+	switch req.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return hasIdempotencyKey(req)
 }
 
 func timedOut(err error) bool {
@@ -86,14 +116,4 @@ func over(req *http.Request) error {
 func cancelled(req *http.Request) <-chan struct{} {
 	//lint:ignore SA1019 a request that uses it has to be ended by it
 	return req.Cancel
-}
-
-func optIn(req *http.Request) OptIn {
-	switch {
-	case req.Context().Value(idempotentKey{}) != nil:
-		return OptInCall
-	case req.Header["Idempotency-Key"] != nil, req.Header["X-Idempotency-Key"] != nil:
-		return OptInHeader
-	}
-	return OptInNone
 }

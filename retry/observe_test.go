@@ -37,7 +37,7 @@ func TestA11_SpellingDoesNotMatter(t *testing.T) {
 		phase, want := o.Phase, Outcome{Method: "POST", Phase: o.Phase, HeadOnly: o.HeadOnly}
 		for _, cause := range spellings {
 			err := fmt.Errorf("middleware: %w", &pool.Error{Phase: phase, HeadOnly: o.HeadOnly, Err: cause})
-			if got := observe(req, nil, err); got != want {
+			if got := observe(req, nil, err, trailUnknown); got != want {
 				t.Errorf("%v, %v: got %+v, want %+v", phase, cause, got, want)
 			}
 		}
@@ -75,14 +75,19 @@ func TestB1B2_ErrorsByVerb(t *testing.T) {
 		{"ECONNRESET", in(pool.PhaseSent, syscall.ECONNRESET), safe},
 		{"EOF", in(pool.PhaseSent, io.EOF), safe},
 		{"TLS error after the handshake", in(pool.PhaseSending, tls.AlertError(80)), safe},
-		{"another transport's error", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, safe},
+		{"another transport's dial", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, all},
+		{"another transport's lookup", &net.DNSError{Err: "no such host", IsNotFound: true}, all},
+		{"another transport's proxy", &net.OpError{Op: "proxyconnect", Err: syscall.ECONNRESET}, all},
+		{"another transport's dial, for a request of its own", &url.Error{Op: "Post", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}, safe},
+		{"another transport's read", &net.OpError{Op: "read", Err: syscall.ECONNREFUSED}, safe},
+		{"another transport's error", syscall.ECONNREFUSED, safe},
 		{"another transport's over our dialer", &url.Error{Op: "Post", Err: &dialer.Error{Stage: dialer.StageConnect, Err: syscall.ECONNREFUSED}}, all},
 	}
 	once := Once()
 	for _, tt := range tests {
 		got := ""
 		for _, verb := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"} {
-			o := observe(newRequest(t, verb, nil), nil, tt.err)
+			o := observe(newRequest(t, verb, nil), nil, tt.err, trailUnknown)
 			o.BodyReplayable = true
 			if once.Decide(o).Retry {
 				got += verb + " "
@@ -144,7 +149,7 @@ func TestObserve(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.want.Method = "PUT"
-			if got := observe(tt.req, nil, tt.err); got != tt.want {
+			if got := observe(tt.req, nil, tt.err, trailUnknown); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})

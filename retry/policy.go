@@ -122,8 +122,8 @@ type Policy struct {
 	// (pool.Error.HeadOnly; pool.Config.ConfirmAfter makes for it). It's an opt-in, because the
 	// origin can see the head twice: of ten proxies, six pass the head on before they have the
 	// body, so that a handler may have begun, and may have acted on the head alone. No origin
-	// gets the body twice. A body that can't be had again isn't sent again: it was untouched,
-	// but RoundTrip has closed it. Zero: off, as in all presets.
+	// gets the body twice. One that can't be rewound was untouched, and goes with the next
+	// attempt (but see LeaveOneShot). Zero: off, as in all presets.
 	ResendHeadOnly bool
 
 	// RetryStatuses are the statuses of answers that are retried, for Repeatable
@@ -182,6 +182,10 @@ func (p *Policy) repeatable(method string) bool {
 		return slices.Contains(safeMethods, method)
 	}
 	return slices.Contains(p.Repeatable, method)
+}
+
+func (p *Policy) retriesStatus(status int) bool {
+	return len(p.RetryStatuses) > 0 && slices.Contains(p.RetryStatuses, status)
 }
 
 func (p *Policy) maxRetryAfter() time.Duration {

@@ -1,9 +1,38 @@
 package retry
 
 import (
-	"context"
 	"log/slog"
+	"net/http"
+	"time"
+
+	"example.com/connwise/pool"
 )
+
+// An Attempt is what became of one sending of a request.
+type Attempt struct {
+	// Phase says how far it got, and Evidence what that proves: with Unprocessed, by Proof. Of
+	// an attempt that was answered the phase is PhaseResponse.
+	Phase    pool.Phase
+	Evidence Evidence
+	Proof    Proof
+	// Addr is the remote address of its connection, "ip:port", and Proto the protocol,
+	// "HTTP/1.1" or "HTTP/2.0"; empty where there was none, or Base doesn't tell. (Where a first
+	// attempt was answered, nobody has asked, but over an *http.Transport.)
+	Addr, Proto string
+	// Reused says that the connection had been there before.
+	Reused bool
+	// Start is when it began, and Took how long it was until its failure or the answer's head.
+	Start time.Time
+	Took  time.Duration
+	// Wait is the pause between it and the next attempt; zero for the last one.
+	Wait time.Duration
+	// Status is the answer's; zero without one. Err is the failure as Base returned it, or a
+	// *StatusError for an answer that was discarded; nil for an answer that was returned.
+	Status int
+	Err    error
+	// Reason says why there is a next attempt, or none. Empty: the answer was no failure.
+	Reason Reason
+}
 
 // A Report tells what happened in one call that was retried. It keeps its zero value
 // when nothing was: Retries without an error from the call is a failure that was absorbed.
@@ -17,6 +46,15 @@ type Report struct {
 	// Errors are the failures behind the retries, in order: the errors of all attempts
 	// but the last, as Base returned them, and *StatusError for answers.
 	Errors []error
+	// Attempts are all attempts in order, the last one included.
+	Attempts []Attempt
+}
+
+// add appends what another call, or hop, has to tell.
+func (r *Report) add(from *Report) {
+	r.Retries += from.Retries
+	r.Errors = append(r.Errors, from.Errors...)
+	r.Attempts = append(r.Attempts, from.Attempts...)
 }
 
 // LogValue gives the attributes retries, a number, and retry_errors, a list of texts. A
@@ -32,27 +70,12 @@ func (r *Report) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("retries", r.Retries), slog.Any("retry_errors", texts))
 }
 
-type (
-	reportKey     struct{}
-	idempotentKey struct{}
-)
-
-// WithReport returns a context whose request fills r. A nil r takes the report of an
-// outer WithReport away.
-func WithReport(ctx context.Context, r *Report) context.Context {
-	return context.WithValue(ctx, reportKey{}, r)
-}
-
-// WithIdempotent returns a context whose request may be executed twice: every policy
-// that isn't restricted to other Methods may send it again although it may have been
-// processed. It is for writes that are idempotent by contract.
-func WithIdempotent(ctx context.Context) context.Context {
-	return context.WithValue(ctx, idempotentKey{}, true)
-}
-
-func reportRetry(ctx context.Context, err error) {
-	if r, _ := ctx.Value(reportKey{}).(*Report); r != nil {
-		r.Retries++
-		r.Errors = append(r.Errors, err)
+// ReportOf returns the report of the call that resp answers; nil if it wasn't retried. It is
+// found by resp.Request's context, and is the caller's. After redirects it's the last hop's.
+func ReportOf(resp *http.Response) *Report {
+	if resp == nil || resp.Request == nil {
+		return nil
 	}
+	r, _ := resp.Request.Context().Value(reportOfKey{}).(*Report)
+	return r
 }

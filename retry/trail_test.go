@@ -63,7 +63,7 @@ func TestTrail(t *testing.T) {
 	}
 	for _, tt := range tests {
 		tr := &Transport{Base: &http.Transport{}}
-		req, e := tr.gather(newRequest(t, "POST", strings.NewReader("body")))
+		req, e := tr.track(newRequest(t, "POST", strings.NewReader("body")), false)
 		tt.play(func(c net.Conn) {
 			httptrace.ContextClientTrace(req.Context()).GotConn(httptrace.GotConnInfo{Conn: c})
 		})
@@ -88,11 +88,11 @@ func TestWeigh(t *testing.T) {
 		{"used", errWire, true, true, Outcome{}},
 		{"a dial", dial, false, false, Outcome{Phase: pool.PhaseDial, Stage: dialer.StageConnect}},
 		{"a dial after an untouched connection", dial, true, false, Outcome{Phase: pool.PhaseDial, Stage: dialer.StageConnect}},
-		{"a dial after a used one", dial, true, true, Outcome{}},
-		{"a wait after a used one", failed(pool.PhaseWait), true, true, Outcome{Phase: pool.PhaseWait}},
+		{"a dial after a used one", dial, true, true, Outcome{Phase: pool.PhaseDial, Stage: dialer.StageConnect, Earlier: true}},
+		{"a wait after a used one", failed(pool.PhaseWait), true, true, Outcome{Phase: pool.PhaseWait, Earlier: true}},
 	} {
 		tr := &Transport{Base: &http.Transport{}}
-		req, e := tr.gather(newRequest(t, "POST", strings.NewReader("body")))
+		req, e := tr.track(newRequest(t, "POST", strings.NewReader("body")), false)
 		if tt.got {
 			httptrace.ContextClientTrace(req.Context()).GotConn(httptrace.GotConnInfo{Conn: c})
 		}
@@ -100,8 +100,7 @@ func TestWeigh(t *testing.T) {
 			io.WriteString(c, "x")
 		}
 		tt.want.Method = "POST"
-		o := observe(req, nil, tt.err)
-		if e.weigh(&o); o != tt.want {
+		if o := observe(req, nil, tt.err, e.trail()); o != tt.want {
 			t.Errorf("%s: %+v, want %+v", tt.name, o, tt.want)
 		}
 	}
@@ -110,29 +109,24 @@ func TestWeigh(t *testing.T) {
 // TestA9_NoEvidenceNoCost: where there is nothing to be had, nothing is asked for.
 func TestA9_NoEvidenceNoCost(t *testing.T) {
 	req := newRequest(t, "POST", strings.NewReader("body"))
-	for name, tr := range map[string]*Transport{
-		"another transport": {Base: noop{}},
-		"no retries":        {Base: &http.Transport{}, policy: Off()},
-	} {
-		if sent, e := tr.gather(req); sent != req || e != nil {
-			t.Errorf("%s: evidence is gathered", name)
-		}
+	if sent, n := (&Transport{Base: noop{}}).track(req, false); sent != req || n != nil {
+		t.Error("another transport's connections are followed")
 	}
 	uncounted, other := net.Pipe()
 	defer uncounted.Close()
 	defer other.Close()
-	get := func(tr *Transport, c net.Conn) (gathered bool) {
-		sent, e := tr.gather(req)
-		if e != nil {
+	get := func(tr *Transport, c net.Conn) (tracked bool) {
+		sent, n := tr.track(req, false)
+		if n != nil {
 			httptrace.ContextClientTrace(sent.Context()).GotConn(httptrace.GotConnInfo{Conn: c})
 		}
-		return e != nil
+		return n != nil
 	}
 	plain, mixed := &Transport{Base: &http.Transport{}}, &Transport{Base: &http.Transport{}}
 	get(mixed, countedConn(t))
 	for i := range 3 * patience {
 		if got := get(plain, uncounted); got != (i < patience) {
-			t.Errorf("connection %d without a count: evidence is gathered: %v", i, got)
+			t.Errorf("connection %d without a count: it is followed: %v", i, got)
 		}
 		if !get(mixed, uncounted) {
 			t.Fatal("one counted connection doesn't last")
@@ -140,12 +134,12 @@ func TestA9_NoEvidenceNoCost(t *testing.T) {
 	}
 }
 
-// BenchmarkGather is what evidence costs a call over a stock transport.
-func BenchmarkGather(b *testing.B) {
+// BenchmarkTrack is what evidence costs a call over a stock transport.
+func BenchmarkTrack(b *testing.B) {
 	tr := &Transport{Base: &http.Transport{}}
 	req := newRequest(b, "POST", strings.NewReader("body"))
 	b.ReportAllocs()
 	for b.Loop() {
-		tr.gather(req)
+		tr.track(req, false)
 	}
 }

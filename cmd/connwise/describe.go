@@ -19,7 +19,9 @@ func describe(p retry.Policy) string {
 		{"waits", describeWaits(p)},
 		{"methods", describeMethods(p)},
 		{"opt-in", describeOptIn(p)},
+		{"bodies", describeBodies(p)},
 		{"answers", describeStatuses(p)},
+		{"longest", describeLongest(p)},
 	} {
 		_, _ = fmt.Fprintf(&b, "  %-9s%s\n", l[0]+":", l[1])
 	}
@@ -114,4 +116,18 @@ func describeStatuses(p retry.Policy) string {
 	}
 	return fmt.Sprintf("%s with a Retry-After of %v at most is retried after it; others are returned",
 		strings.Join(list, ", "), cmp.Or(p.MaxRetryAfter, 30*time.Second))
+}
+
+func describeBodies(p retry.Policy) string {
+	if p.LeaveOneShot {
+		return "sent again from GetBody or by Seek; others get one attempt"
+	}
+	return "sent again from GetBody or by Seek; others as long as nobody has read from them"
+}
+
+// describeLongest asks the policy for its worst case: how many attempts there are in it, by
+// how much longer it is with a longer attempt.
+func describeLongest(p retry.Policy) string {
+	waits := p.WorstCase(0)
+	return fmt.Sprintf("%d attempts, and waits of %v", int64(p.WorstCase(1)-waits), waits)
 }

@@ -19,11 +19,12 @@ func newPolicy() *cobra.Command {
 		Use:   "policy [NAME]",
 		Short: "Print what a retry policy does with each failure",
 		Long: `policy prints a preset of package retry: how often and after which waits it sends a
-request again, and the matrix of when: how far the request got before it failed,
-whether it was a timeout, and the method.
+request again, and the matrix of when: what is known of the failure and how far the
+request got before it, whether it was a timeout, and the method.
 
 ` + policyLegend + `
-Presets: ` + strings.Join(retry.Names(), ", ") + ". Without a name: " + retry.Names()[0] + ".",
+Presets: ` + strings.Join(retry.Names(), ", ") + ". Without a name: " + retry.Names()[0] + `.
+system-a and system-b are other names of never-timeouts and once.`,
 		Example: `  connwise policy
   connwise policy never-timeouts
   connwise policy --resend-head-only
@@ -87,20 +88,17 @@ type matrix struct {
 	Rows   []retry.Row `json:"rows"`
 }
 
-// writeTable prints a row for each phase and timeout, and a column for each method.
+// writeTable prints a row for each failure and timeout, and a column for each method.
 func (m matrix) writeTable(w io.Writer) error {
 	type failure struct {
-		phase   string
-		timeout bool
+		evidence, phase string
+		timeout         bool
 	}
 	var failures []failure
 	var methods []string
 	cells := make(map[failure]map[string]string)
 	for _, r := range m.Rows {
-		f := failure{r.Phase, r.Timeout}
-		if r.HeadOnly {
-			f.phase += ", head only"
-		}
+		f := failure{r.Evidence, phaseText(r), r.Timeout}
 		if cells[f] == nil {
 			failures = append(failures, f)
 			cells[f] = make(map[string]string)
@@ -112,12 +110,22 @@ func (m matrix) writeTable(w io.Writer) error {
 	}
 	rows := make([][]string, len(failures))
 	for i, f := range failures {
-		rows[i] = []string{f.phase, map[bool]string{true: "yes", false: "no"}[f.timeout]}
+		rows[i] = []string{f.evidence, f.phase, map[bool]string{true: "yes", false: "no"}[f.timeout]}
 		for _, method := range methods {
 			rows[i] = append(rows[i], cells[f][method])
 		}
 	}
-	return texttable.Write(w, slices.Concat([]string{"phase", "timeout"}, methods), rows, 2+len(methods))
+	return texttable.Write(w, slices.Concat([]string{"evidence", "phase", "timeout"}, methods), rows, 3+len(methods))
+}
+
+func phaseText(r retry.Row) string {
+	switch {
+	case r.HeadOnly:
+		return r.Phase + ", head only"
+	case r.Stage != "":
+		return r.Phase + ", " + r.Stage
+	}
+	return r.Phase
 }
 
 // weaker returns the cell for the least opt-in with which the request is sent

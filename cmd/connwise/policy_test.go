@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,14 +20,15 @@ func TestPolicyTable(t *testing.T) {
 		t.Helper()
 		got := exec(t.Context(), "policy", preset)
 		lines := strings.Split(got.stdout, "\n")
-		head := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, " phase ") })
+		head := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, " evidence ") })
 		if head < 0 {
 			t.Fatalf("no table in:\n%s", got.stdout)
 		}
-		column := slices.Index(strings.Fields(lines[head]), method)
+		columns := strings.Fields(lines[head])
+		column := slices.Index(columns, method) - len(columns) // from the end: evidence is two words
 		for _, line := range lines[head+2:] {
-			if f := strings.Fields(line); len(f) > 2 && f[0] == phase && f[1] == timeout {
-				return f[column]
+			if f := strings.Fields(line); strings.Contains(line, "  "+phase+"  ") && f[len(f)-len(columns)+2] == timeout {
+				return f[len(f)+column]
 			}
 		}
 		t.Fatalf("no row %s %s in:\n%s", phase, timeout, got.stdout)
@@ -50,13 +52,13 @@ func TestPolicyTable(t *testing.T) {
 func TestPolicyHeadOnly(t *testing.T) {
 	for flag, wants := range map[string][]string{
 		"--json=false": {
-			"sending, head only no yes yes yes call call call call call",
-			"sending no yes yes yes call call call call call",
+			"maybe sent sending, head only no yes yes yes call call call call call",
+			"maybe sent sending no yes yes yes call call call call call",
 		},
 		"--resend-head-only": {
-			"sending, head only no yes yes yes yes yes yes yes yes",
-			"sending, head only yes - - - - - - - -",
-			"sending no yes yes yes call call call call call",
+			"maybe sent sending, head only no yes yes yes yes yes yes yes yes",
+			"maybe sent sending, head only yes - - - - - - - -",
+			"maybe sent sending no yes yes yes call call call call call",
 		},
 	} {
 		var lines []string
@@ -68,6 +70,36 @@ func TestPolicyHeadOnly(t *testing.T) {
 				t.Errorf("%s: no line %q in:\n%s", flag, want, strings.Join(lines, "\n"))
 			}
 		}
+	}
+}
+
+// TestPolicyGolden pins what is printed of every preset; CONNWISE_GOLDEN=write writes it anew. The
+// default's is in the README.
+func TestPolicyGolden(t *testing.T) {
+	const file = "testdata/policies.golden"
+	var all strings.Builder
+	for _, name := range retry.Names() {
+		all.WriteString("$ connwise policy " + name + "\n" + exec(t.Context(), "policy", name).stdout + "\n")
+	}
+	if os.Getenv("CONNWISE_GOLDEN") == "write" {
+		if err := os.WriteFile(file, []byte(all.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all.String() != string(want) {
+		t.Errorf("the presets aren't those of %s:\n%s", file, all.String())
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, _, _ := strings.Cut(exec(t.Context(), "policy").stdout, "\n\n  yes ")
+	if !strings.Contains(string(readme), table) {
+		t.Errorf("the README doesn't show the default:\n%s", table)
 	}
 }
 
@@ -85,8 +117,9 @@ func TestPolicyJSON(t *testing.T) {
 
 func TestPolicyText(t *testing.T) {
 	for preset, wants := range map[string][]string{
-		"default":        {"policy default\n", "2 at most", "100ms, then 200ms (doubling)", "up to 50 %", "X-Idempotency-Key header, or", "whatever its status", "call  sent again only"},
-		"never-timeouts": {"2 at most", "an Idempotency-Key header means nothing"},
+		"default":        {"policy default\n", "longest: 4 attempts, and waits of 1.05s", "as long as nobody has read", "2 at most", "100ms, then 200ms (doubling)", "up to 50 %", "X-Idempotency-Key header, or", "whatever its status", "call  sent again only"},
+		"system-b":       {"policy system-b\n", "longest: 2 attempts, and waits of 200ms"},
+		"never-timeouts": {"others get one attempt", "2 at most", "an Idempotency-Key header means nothing"},
 		"once":           {"1 at most", " 100ms, each lengthened at random by up to 100 %"},
 		"safe-only":      {"only GET, HEAD", "opt-in:  none", "429 Too Many Requests with a Retry-After of 30s"},
 	} {

@@ -1,0 +1,99 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"example.com/connwise/pool"
+)
+
+// An attempt is one sending of a request.
+type attempt struct {
+	sent  *http.Request // what Base was given
+	began time.Duration // clock
+	note  *tracker      // of its connections; may be nil
+	limit *limit        // of its time; nil: none
+	resp  *http.Response
+	err   error
+}
+
+// send gives the request to Base, with what belongs to this attempt alone.
+func (c *call) send(req *http.Request) attempt {
+	a := attempt{sent: req, began: c.began}
+	if retry := c.retries(); retry > 0 {
+		a.began = clock()
+		a.sent = a.sent.WithContext(context.WithValue(a.sent.Context(), resendKey{}, retry))
+	}
+	if c.policy.maxRetries() > 0 {
+		a.sent, a.note = c.t.track(a.sent, c.retries() > 0)
+	}
+	a.sent, a.limit = c.limited(a.sent)
+	if c.t.BeforeAttempt != nil {
+		a.sent, a.err = c.announce(a.sent)
+	}
+	if a.err == nil {
+		a.resp, a.err = c.t.attempt(a.sent)
+	}
+	a.limit.answered(&a)
+	return a
+}
+
+// An attempter is a Base that can leave to its caller what it would send again by itself:
+// *pool.Transport.
+type attempter interface {
+	Attempt(*http.Request) (*http.Response, error)
+}
+
+func (t *Transport) attempt(req *http.Request) (*http.Response, error) {
+	if a, ok := t.base().(attempter); ok {
+		return a.Attempt(req)
+	}
+	return t.base().RoundTrip(req)
+}
+
+// announce has BeforeAttempt called: by a *pool.Transport, or else now.
+func (c *call) announce(req *http.Request) (*http.Request, error) {
+	hook, retry := c.t.BeforeAttempt, c.retries()
+	r := req.WithContext(req.Context())
+	if r.Header = req.Header.Clone(); r.Header == nil {
+		r.Header = make(http.Header)
+	}
+	if _, ok := c.t.base().(*pool.Transport); ok {
+		return r.WithContext(pool.WithBeforeSend(req.Context(), func(sent *http.Request) error { return hook(sent, retry) })), nil
+	}
+	if err := hook(r, retry); err != nil {
+		if r.Body != nil {
+			r.Body.Close() // as a RoundTripper does
+		}
+		return r, &pool.CallerError{Source: pool.CallerHook, Err: err}
+	}
+	return r, nil
+}
+
+// record is the attempt as a report has it.
+func (a *attempt) record(o *Outcome) Attempt {
+	r := Attempt{
+		Phase: o.Phase, Evidence: o.evidence(), Status: o.Status, Err: a.err,
+		Start: epoch.Add(a.began), Took: clock() - a.began,
+	}
+	if r.Evidence.Unprocessed() {
+		r.Proof = proofOf(o.Phase, a.err)
+	}
+	if e, ok := errors.AsType[*pool.Error](a.err); ok {
+		r.Addr, r.Proto, r.Reused = e.Addr, e.Proto, e.Reused
+	} else {
+		r.Addr, r.Reused = a.note.conn()
+	}
+	if a.resp != nil {
+		r.Proto = a.resp.Proto
+	}
+	return r
+}
+
+// statusError is what stands for an answer that is discarded.
+func statusError(resp *http.Response) *StatusError {
+	d, _ := retryAfter(resp.Header, time.Now())
+	return &StatusError{Status: resp.StatusCode, RetryAfter: d}
+}

@@ -1,0 +1,63 @@
+package retry
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Exponential returns a Policy.Backoff that waits for first, and for twice as long each
+// time after that, but for no more than most; each lengthened at random by up to that
+// share of it. Zero or less: first 100 ms, most 10 s, spread nothing. A Policy without a Backoff
+// does the same by its Interval, MaxInterval and Spread.
+func Exponential(first, most time.Duration, spread float64) func(retry int) time.Duration {
+	p := Policy{Interval: first, MaxInterval: most, Spread: spread}
+	if spread <= 0 {
+		p.Spread = -1
+	}
+	return p.delay
+}
+
+// Uniform returns a Policy.Backoff that waits for a time between least and most, uniformly at
+// random, the same each time. If most is not more than least, it waits for least.
+func Uniform(least, most time.Duration) func(retry int) time.Duration {
+	return func(int) time.Duration {
+		if most <= least {
+			return least
+		}
+		return least + rand.N(most-least)
+	}
+}
+
+// WorstCase returns the longest that a call by this policy can take until it fails, or until its
+// answer's head is there, if no attempt takes longer than attempt: that many attempts as the
+// policy can make, and the longest waits between them, those of Retry-After included. What
+// an attempt can take is the sum of Base's own limits: for a wait for capacity, of the dialer's
+// stages, for writing the request and for the answer's head; or AttemptTimeout, if that is
+// less. CallTimeout bounds it all. What a Backoff returns is taken for its longest.
+func (p *Policy) WorstCase(attempt time.Duration) time.Duration {
+	if p.AttemptTimeout > 0 {
+		attempt = min(attempt, p.AttemptTimeout)
+	}
+	longest := *p
+	longest.Jitter = func() float64 { return 1 }
+	sum := attempt
+	for retry := range p.retries() {
+		wait := longest.delay(retry + 1)
+		if len(p.RetryStatuses) > 0 {
+			wait = max(wait, p.maxRetryAfter())
+		}
+		sum += wait + attempt
+	}
+	if p.CallTimeout > 0 {
+		sum = min(sum, p.CallTimeout)
+	}
+	return sum
+}
+
+// retries is how often the policy can send a request again.
+func (p *Policy) retries() int {
+	if p.maxRetries() == 0 {
+		return 0
+	}
+	return max(p.limit(EvidenceNeverSent), p.limit(EvidenceRefused), p.limit(EvidenceMaybeSent))
+}

@@ -1,0 +1,63 @@
+package retry
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+)
+
+// errShorter ends a body that has become shorter between two attempts: a file that was
+// truncated, a GetBody that returns the reader that the attempt before has emptied. Without it,
+// and without a Content-Length, the rest would go out as if it were all.
+var errShorter = errors.New("retry: the request's body is shorter than it was before")
+
+// A measure is how long a body is at least, by what its attempts have read, in bytes.
+type measure struct{ most atomic.Int64 }
+
+// check notes that an attempt has read sum bytes in all. It returns err, the last Read's, unless
+// that is the body's end, and comes too early.
+func (m *measure) check(sum int64, err error) error {
+	for {
+		most := m.most.Load()
+		switch {
+		case err == io.EOF && sum < most:
+			return errShorter
+		case sum <= most || m.most.CompareAndSwap(most, sum):
+			return err
+		}
+	}
+}
+
+// copies are those that GetBody returns, if the request has no Content-Length by which they are
+// checked. They and the first attempt's request, a shallow copy of the caller's, are one
+// allocation.
+type copies struct {
+	req     http.Request
+	first   measured
+	measure measure
+}
+
+func newCopies(req *http.Request) *copies {
+	c := &copies{req: *req}
+	c.first = measured{ReadCloser: req.Body, by: &c.measure}
+	c.req.Body = &c.first
+	return c
+}
+
+func (c *copies) measured(rc io.ReadCloser) io.ReadCloser {
+	return &measured{ReadCloser: rc, by: &c.measure}
+}
+
+// A measured body is what one attempt has.
+type measured struct {
+	io.ReadCloser
+	by  *measure
+	sum int64
+}
+
+func (m *measured) Read(p []byte) (int, error) {
+	n, err := m.ReadCloser.Read(p)
+	m.sum += int64(n)
+	return n, m.by.check(m.sum, err)
+}

@@ -1,0 +1,64 @@
+package retry
+
+import (
+	"maps"
+	"sync"
+)
+
+// Stats are the totals of a Transport since its first request.
+type Stats struct {
+	// Retries counts the attempts after the first ones, by what had failed before:
+	// Evidence's String, or "answered".
+	Retries map[string]uint64 `json:"retries"`
+	// Refused counts the failures, and the answers with one of RetryStatuses, after which
+	// there was no other attempt, by Reason.
+	Refused map[Reason]uint64 `json:"refused"`
+	// Absorbed counts the calls that were retried and answered, whatever the status.
+	Absorbed uint64 `json:"absorbed"`
+	// Budget is that of the Budget, which may be shared.
+	Budget BudgetStats `json:"budget"`
+}
+
+// Stats returns a snapshot, which is the caller's.
+func (t *Transport) Stats() Stats {
+	t.once.Do(t.prepare)
+	s := t.counts.snapshot()
+	s.Budget = t.budget.Stats()
+	return s
+}
+
+// counts are what Stats gives. Calls that succeed at once don't touch them.
+type counts struct {
+	mu sync.Mutex
+	Stats
+}
+
+func (n *counts) decided(o *Outcome, d *Decision) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.Retries == nil {
+		n.Retries, n.Refused = make(map[string]uint64), make(map[Reason]uint64)
+	}
+	switch {
+	case !d.Retry:
+		n.Refused[d.Reason]++
+	case o.Status != 0:
+		n.Retries["answered"]++
+	default:
+		n.Retries[o.evidence().String()]++
+	}
+}
+
+func (n *counts) absorbed() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.Absorbed++
+}
+
+func (n *counts) snapshot() Stats {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := n.Stats
+	s.Retries, s.Refused = maps.Clone(s.Retries), maps.Clone(s.Refused)
+	return s
+}
