@@ -1,7 +1,6 @@
 package retry_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,14 +33,7 @@ func Example_guard() {
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: &retry.Transport{Base: transport}} // nothing in between
 
-	var report retry.Report
-	ctx := retry.WithReport(context.Background(), &report)
-	req, err := http.NewRequestWithContext(ctx, "POST", srv.URL, strings.NewReader("hello"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	resp, err := client.Do(req)
+	resp, err := client.Post(srv.URL, "text/plain", strings.NewReader("hello"))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -49,8 +41,10 @@ func Example_guard() {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	fmt.Println(string(body), err)
-	fmt.Println("retries:", report.Retries)
+	if report := retry.ReportOf(resp); report != nil { // nil: answered at once
+		fmt.Println("retries:", report.Retries, "after", report.Attempts[0].Evidence)
+	}
 	// Output:
 	// hello <nil>
-	// retries: 1
+	// retries: 1 after never sent
 }
