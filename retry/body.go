@@ -20,6 +20,7 @@ type body struct {
 	req    *http.Request // the caller's, never changed
 	lent   *lender       // nil: it isn't
 	copies *copies       // nil: none are made, or the Content-Length says how long they are
+	checks bool          // Base is a pool: it compares that with the body
 	kept   kept
 }
 
@@ -35,6 +36,8 @@ func bodyOf(req *http.Request, p *Policy, base http.RoundTripper) body {
 	if req.GetBody != nil {
 		if req.ContentLength <= 0 {
 			b.copies = newCopies(req)
+		} else {
+			_, b.checks = base.(attempter)
 		}
 		return b
 	}
@@ -115,10 +118,13 @@ func (b *body) copy() (io.ReadCloser, error) {
 	if err != nil {
 		return nil, callerBody(err)
 	}
-	if b.copies != nil {
-		return b.copies.measured(rc), nil
+	switch {
+	case b.copies != nil:
+		return &measured{ReadCloser: rc, by: &b.copies.measure}, nil
+	case b.checks:
+		return rc, nil
 	}
-	return rc, nil
+	return ofLength(rc, b.req.ContentLength), nil
 }
 
 // release tells that the last attempt has returned. With failed, as after an error, nobody

@@ -8,9 +8,10 @@ import (
 )
 
 // errShorter ends a body that has become shorter between two attempts: a file that was
-// truncated, a GetBody that returns the reader that the attempt before has emptied. Without it,
-// and without a Content-Length, the rest would go out as if it were all.
-var errShorter = errors.New("retry: the request's body is shorter than it was before")
+// truncated, a GetBody that returns the reader that the attempt before has emptied. Without it
+// the rest would go out as if it were all, if there is no Content-Length, or the Base doesn't
+// check it (net/http's over HTTP/2).
+var errShorter = errors.New("retry: the request's body is shorter than it was, or was said to be")
 
 // A measure is how long a body is at least, by what its attempts have read, in bytes.
 type measure struct{ most atomic.Int64 }
@@ -29,9 +30,8 @@ func (m *measure) check(sum int64, err error) error {
 	}
 }
 
-// copies are those that GetBody returns, if the request has no Content-Length by which they are
-// checked. They and the first attempt's request, a shallow copy of the caller's, are one
-// allocation.
+// copies are those that GetBody returns, if the request has no Content-Length. They and the first
+// attempt's request, a shallow copy of the caller's, are one allocation.
 type copies struct {
 	req     http.Request
 	first   measured
@@ -45,8 +45,11 @@ func newCopies(req *http.Request) *copies {
 	return c
 }
 
-func (c *copies) measured(rc io.ReadCloser) io.ReadCloser {
-	return &measured{ReadCloser: rc, by: &c.measure}
+// ofLength checks that rc has length bytes at least.
+func ofLength(rc io.ReadCloser, length int64) io.ReadCloser {
+	m := &measured{ReadCloser: rc, by: new(measure)}
+	m.by.check(length, nil)
+	return m
 }
 
 // A measured body is what one attempt has.

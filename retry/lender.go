@@ -82,6 +82,7 @@ func (l *lender) next(req *http.Request) (*loan, error) {
 			return nil, err
 		}
 	}
+	l.measure.check(req.ContentLength, nil) // what comes now has to be as long at least
 	l.mu.Lock()
 	n := &loan{from: l, body: l.body}
 	touched, empty, seek, start := l.touched, l.empty, l.seek, l.start
