@@ -16,22 +16,29 @@
 //   - The caller's own fault (an invalid request, a body that fails, a hook's veto,
 //     an ended context), a closed transport, and a wait for capacity that took too
 //     long are final.
-//   - A body that can't be had again is never sent twice.
+//   - A body that can't be had again is never sent twice: once an attempt has read from it, it
+//     was the last.
 //
-// A request's walk: [Transport.RoundTrip] (transport.go) gives the caller's request
-// to Base as it is. That is all that happens when it succeeds. On a failure
-// observe.go collects the facts into an [Outcome], [Policy.Decide] (decide.go, pure)
-// gives a [Verdict], again.go waits, body.go gets the body again, and the next
-// attempt goes to Base as a shallow copy of the request. The caller's request is never
-// changed. When no retry is due, the caller gets the last attempt's own result.
+// A request's walk: [Transport.RoundTrip] (transport.go) counts the call for the [Budget] and
+// gives the caller's request to Base, as it is where it can (attempt.go). That is all that happens
+// when it succeeds. On a failure observe.go collects the facts into an [Outcome],
+// [Policy.Decide] (decide.go, pure) gives a [Verdict], call.go asks whether time and budget
+// allow it, again.go waits, body.go gets the body again, and the next attempt goes to Base as a
+// shallow copy of the request. The caller's request is never changed.
 //
-// The presets differ in what they think of timeouts, opt-ins and answers; [Matrix]
-// lists any policy in full. [Transport] works over every http.RoundTripper, but only
-// a [pool.Transport] reports phases. Over an [http.Transport] whose connections come from a
-// [pool.Guard] or a [dialer.Dialer] evidence.go counts bytes: where none of the connections
-// that an attempt got has accepted one, it was never sent. Otherwise another transport's
-// errors count as "may have been processed", except a [dialer.Error], which proves that
-// there was no connection.
+// What became of each attempt is in a [Report]: on the answer (report.go), and on the [Error] in
+// which a call fails that was retried (errors.go). errors.Is and errors.As find the last
+// attempt's error; Unprocessed is true only if it is of every attempt.
+//
+// The presets (presets.go) differ in what they think of timeouts, opt-ins and answers; [Matrix]
+// lists any policy in full.
+//
+// [Transport] works over every http.RoundTripper, but only a [pool.Transport] reports phases.
+// Over an [http.Transport] whose connections come from a [pool.Guard] or a [dialer.Dialer]
+// tracker.go counts bytes: where none of the connections that an attempt got has accepted
+// one, it was never sent. Otherwise another transport's errors count as "may have been
+// processed", except those whose type says that there was no connection: a [dialer.Error], and
+// net's of a dial or a lookup.
 //
 // What this package refuses to do: send two attempts at a time, buffer a body in
 // memory, follow redirects, or wait longer than the request's context allows.
