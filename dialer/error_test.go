@@ -59,6 +59,7 @@ func TestErrorTimeout(t *testing.T) {
 		{&endedError{context.DeadlineExceeded, context.DeadlineExceeded}, true},
 		{&endedError{context.DeadlineExceeded, errors.New("enough")}, true},
 		{&endedError{context.Canceled, context.Canceled}, false},
+		{&endedError{context.Canceled, &limitError{}}, true},
 		{&net.OpError{Op: "proxyconnect", Err: &limitError{}}, true},
 		{&net.OpError{Op: "proxyconnect", Err: &endedError{context.Canceled, context.Canceled}}, false},
 		{&net.DNSError{IsTimeout: true}, true},

@@ -186,16 +186,6 @@ func TestRaceThatNobodyWins(t *testing.T) {
 			t.Errorf("error is %v", err)
 		}
 	})
-	t.Run("cancelled by a timeout", func(t *testing.T) {
-		cause := &limitError{stage: StageConnect, after: time.Second} // any that says so
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(cause)
-		_, err := f.dial(ctx, d, dead...)
-		e := wantError(t, err, StageConnect)
-		if !e.Timeout() || !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
-			t.Errorf("error is %v", err)
-		}
-	})
 	if got := openFiles(t); got > fds {
 		t.Errorf("%d sockets are left", got-fds)
 	}
