@@ -40,15 +40,15 @@ func (c *call) send(req *http.Request) attempt {
 	return a
 }
 
-// An attempter is a Base that can leave to its caller what it would send again by itself:
-// *pool.Transport.
+// An attempter can leave to its caller what it would send again by itself: *pool.Transport. The
+// type itself, as what embeds one may have a RoundTrip of its own to go by.
 type attempter interface {
 	Attempt(*http.Request) (*http.Response, error)
 }
 
 func (t *Transport) attempt(req *http.Request) (*http.Response, error) {
-	if a, ok := t.base().(attempter); ok {
-		return a.Attempt(req)
+	if t.pool != nil {
+		return t.pool.Attempt(req)
 	}
 	return t.base().RoundTrip(req)
 }
@@ -60,7 +60,7 @@ func (c *call) announce(req *http.Request) (*http.Request, error) {
 	if r.Header = req.Header.Clone(); r.Header == nil {
 		r.Header = make(http.Header)
 	}
-	if _, ok := c.t.base().(*pool.Transport); ok {
+	if c.t.pool != nil {
 		return r.WithContext(pool.WithBeforeSend(req.Context(), func(sent *http.Request) error { return hook(sent, retry) })), nil
 	}
 	if err := hook(r, retry); err != nil {

@@ -28,7 +28,7 @@ var errNoCopy = errors.New("retry: GetBody returned no body")
 
 // bodyOf looks at the request's body without touching it. A policy that never retries leaves
 // it alone altogether.
-func bodyOf(req *http.Request, p *Policy, base http.RoundTripper) body {
+func bodyOf(req *http.Request, p *Policy, pooled bool) body {
 	b := body{req: req}
 	if !hasBody(req) || p.maxRetries() == 0 {
 		return b
@@ -37,7 +37,7 @@ func bodyOf(req *http.Request, p *Policy, base http.RoundTripper) body {
 		if req.ContentLength <= 0 {
 			b.copies = newCopies(req)
 		} else {
-			_, b.checks = base.(attempter)
+			b.checks = pooled
 		}
 		return b
 	}
@@ -46,7 +46,7 @@ func bodyOf(req *http.Request, p *Policy, base http.RoundTripper) body {
 		if p.LeaveOneShot {
 			return b
 		}
-		if b.kept = keep(req.Body, base); b.kept.from != nil {
+		if b.kept = keep(req.Body, pooled); b.kept.from != nil {
 			return b
 		}
 	}

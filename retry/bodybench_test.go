@@ -15,6 +15,17 @@ type fixedPool struct{ noop }
 
 func (f fixedPool) Attempt(req *http.Request) (*http.Response, error) { return f.RoundTrip(req) }
 
+// overPool takes base for a pool.
+func overPool(base interface {
+	http.RoundTripper
+	attempter
+}, p Policy) *Transport {
+	t := &Transport{Base: base, Policy: p}
+	t.once.Do(t.prepare)
+	t.pool = base
+	return t
+}
+
 // bodyKinds are the bodies that cost differently, and how many allocations each may cost a call
 // that succeeds at once, over any Base and over a pool.
 func bodyKinds(t testing.TB) []bodyKind {
@@ -59,11 +70,10 @@ type bodyKind struct {
 func TestA9_BodiesCostOneAllocation(t *testing.T) {
 	for _, k := range bodyKinds(t) {
 		for name, tt := range map[string]struct {
-			base http.RoundTripper
+			tr   *Transport
 			want float64
-		}{"any Base": {noop{status(200)}, k.allocs}, "a pool": {fixedPool{noop{status(200)}}, k.pooled}} {
-			tr := &Transport{Base: tt.base}
-			if n := testing.AllocsPerRun(100, func() { tr.RoundTrip(k.req) }); n != tt.want {
+		}{"any Base": {&Transport{Base: noop{status(200)}}, k.allocs}, "a pool": {overPool(fixedPool{noop{status(200)}}, Policy{}), k.pooled}} {
+			if n := testing.AllocsPerRun(100, func() { tt.tr.RoundTrip(k.req) }); n != tt.want {
 				t.Errorf("%s over %s: %v allocations, want %v", k.name, name, n, tt.want)
 			}
 		}
@@ -85,6 +95,6 @@ func BenchmarkSuccessBodies(b *testing.B) {
 	kinds := bodyKinds(b)
 	run("direct", base, kinds[0].req)
 	for _, k := range kinds {
-		run(k.name, &Transport{Base: base}, k.req)
+		run(k.name, overPool(base, Policy{}), k.req)
 	}
 }

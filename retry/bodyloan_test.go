@@ -383,7 +383,7 @@ func TestKept(t *testing.T) {
 				}
 				return first(req)
 			}
-			if _, err := (&Transport{Base: base, Policy: atOnce(Default())}).RoundTrip(req); (err == nil) != tt.again {
+			if _, err := overPool(base, atOnce(Default())).RoundTrip(req); (err == nil) != tt.again {
 				t.Errorf("%s: got %v", name, err)
 			}
 			if base.made != len(base.acts.acts) {

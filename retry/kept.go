@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"net/http"
 	"reflect"
 	"strings"
 
@@ -37,8 +36,8 @@ var nopClosers = [...]reflect.Type{
 }
 
 // keep returns the zero kept for any other body, and for any other Base.
-func keep(rc io.ReadCloser, base http.RoundTripper) kept {
-	if _, ok := base.(attempter); !ok {
+func keep(rc io.ReadCloser, pooled bool) kept {
+	if !pooled {
 		return kept{}
 	}
 	if t := reflect.TypeOf(rc); t != nopClosers[0] && t != nopClosers[1] {

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+
+	"example.com/connwise/pool"
 )
 
 // A Transport is an http.RoundTripper that gives requests to Base and sends them again
@@ -13,8 +15,9 @@ import (
 type Transport struct {
 	// Base makes the attempts: best a *pool.Transport, as it reports how far a request
 	// got; else an *http.Transport that dials by a pool.Guard or a dialer.Dialer, whose
-	// connections count the bytes that they accept. What wraps one of these hides that: wrap
-	// this Transport instead. Of any other, the types of dial errors are believed, and nothing
+	// connections count the bytes that they accept. What wraps or embeds a pool is asked by its
+	// RoundTrip, and its errors say as much; what wraps an *http.Transport hides its connections:
+	// wrap this Transport instead. Of any other, the types of dial errors are believed, and nothing
 	// else: a *pool.Error, *dialer.Error, *net.OpError of a dial or *net.DNSError in its error has
 	// to be about the request that it was given, not about another one that was made on its
 	// behalf after it was sent. Nil: http.DefaultTransport.
@@ -42,8 +45,9 @@ type Transport struct {
 	OnDecision func(Decision)
 
 	once   sync.Once
-	policy Policy  // Policy as it was at the first request
-	budget *Budget // Budget, or its own
+	policy Policy    // Policy as it was at the first request
+	budget *Budget   // Budget, or its own
+	pool   attempter // Base, if it is a *pool.Transport
 	counts counts
 
 	// uncounted is how many of Base's connections had no count of their bytes; negative
@@ -72,7 +76,7 @@ func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error
 	t.once.Do(t.prepare)
 	t.budget.note()
 	c := call{t: t, req: req, policy: t.policyOf(req), began: clock()}
-	c.body = bodyOf(req, c.policy, t.base())
+	c.body = bodyOf(req, c.policy, t.pool != nil)
 	defer func() { c.body.release(resp == nil || err != nil) }() // also if Base panics
 	first := c.body.first()
 	a := c.send(first)
@@ -98,6 +102,9 @@ func (t *Transport) base() http.RoundTripper {
 
 func (t *Transport) prepare() {
 	t.policy = t.Policy.clone()
+	if p, ok := t.Base.(*pool.Transport); ok {
+		t.pool = p
+	}
 	if t.budget = t.Budget; t.budget == nil {
 		t.budget = new(Budget)
 	}

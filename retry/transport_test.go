@@ -268,3 +268,37 @@ func TestZeroTransport(t *testing.T) {
 		t.Errorf("got %q, %v", b, err)
 	}
 }
+
+// An authorizing base embeds a pool and has a RoundTrip of its own, as many do.
+type authorizing struct{ *pool.Transport }
+
+func (a authorizing) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("Authorization", "Bearer x")
+	return a.Transport.RoundTrip(req)
+}
+
+// TestAWrappedPoolIsAsked: what embeds a pool isn't bypassed.
+func TestAWrappedPoolIsAsked(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, r.Header.Get("Authorization"))
+	}))
+	defer srv.Close()
+	p, err := pool.New(pool.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	req := newRequest(t, "GET", nil)
+	if req.URL, err = req.URL.Parse(srv.URL); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := (&Transport{Base: authorizing{p}}).RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b, _ := io.ReadAll(resp.Body); string(b) != "Bearer x" {
+		t.Errorf("the server got %q", b)
+	}
+}

@@ -22,32 +22,21 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A tracedPool is a pool.Transport whose attempts are spans: one for each time that
-// retry.Transport sends a request, as OpenTelemetry's conventions ask for. It is meant for the
-// Base of one: retry calls Attempt; RoundTrip is the pool's own, without a span.
-type tracedPool struct {
-	*pool.Transport
-	traced http.RoundTripper
-}
-
-func newTracedPool(p *pool.Transport, opts ...otelhttp.Option) *tracedPool {
-	return &tracedPool{p, otelhttp.NewTransport(counted(p.Attempt), opts...)}
-}
-
-// Attempt is what retry.Transport calls.
-func (t *tracedPool) Attempt(req *http.Request) (*http.Response, error) {
-	return t.traced.RoundTrip(req)
+// traced makes each request that is given to base a span: under a retry.Transport, one for each
+// attempt, as OpenTelemetry's conventions ask for.
+func traced(base http.RoundTripper, opts ...otelhttp.Option) http.RoundTripper {
+	return otelhttp.NewTransport(counted{base}, opts...)
 }
 
 // counted sets http.request.resend_count on the span of a request that is sent again. By the
 // conventions the first attempt's has none.
-type counted func(*http.Request) (*http.Response, error)
+type counted struct{ base http.RoundTripper }
 
-func (attempt counted) RoundTrip(req *http.Request) (*http.Response, error) {
+func (c counted) RoundTrip(req *http.Request) (*http.Response, error) {
 	if n := retry.ResendCount(req.Context()); n > 0 {
 		trace.SpanFromContext(req.Context()).SetAttributes(semconv.HTTPRequestResendCount(n))
 	}
-	return attempt(req)
+	return c.base.RoundTrip(req)
 }
 
 // Each attempt is a client span under the caller's, and the server's is a child of the one that
@@ -67,7 +56,7 @@ func Example_openTelemetry() {
 		return
 	}
 	defer p.Close()
-	client := &http.Client{Transport: &retry.Transport{Base: newTracedPool(p,
+	client := &http.Client{Transport: &retry.Transport{Base: traced(p,
 		otelhttp.WithTracerProvider(provider), // or otel.SetTracerProvider at the start of the program
 		otelhttp.WithPropagators(propagation.TraceContext{}),
 	)}}
@@ -105,7 +94,7 @@ func TestClientTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	client := &http.Client{Transport: &retry.Transport{Base: newTracedPool(p,
+	client := &http.Client{Transport: &retry.Transport{Base: traced(p,
 		otelhttp.WithTracerProvider(provider),
 		otelhttp.WithClientTrace(func(ctx context.Context) *httptrace.ClientTrace {
 			return otelhttptrace.NewClientTrace(ctx)
