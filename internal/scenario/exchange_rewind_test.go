@@ -12,7 +12,8 @@ import (
 	"example.com/connwise/retry"
 )
 
-// A second attempt has the first one's body, to the byte, or isn't made.
+// A second attempt has the first one's body, to the byte, or isn't made. One that can't be
+// rewound goes with it if nobody has read from it.
 
 // records is a peer's script around another: it keeps what its application receives.
 func (in *inbox) records(c *peerConn) {
@@ -76,6 +77,10 @@ func TestASecondAttemptByOptInHasTheSameBody(t *testing.T) {
 						in.wantOne(t, name, c, content.text, length)
 						continue
 					}
+					if err == nil { // the connection ended between the head and the first Read
+						in.wantOne(t, name, c, content.text, length)
+						continue
+					}
 					wantAmbiguous(t, err, true)
 					if len(in.all()) != 0 || p.conns() != 1 {
 						t.Errorf("%s: a body that can't be had again was sent again: %d requests, %d connections", name, len(in.all()), p.conns())
@@ -100,20 +105,15 @@ func TestASecondAttemptAfterAProofHasTheSameBody(t *testing.T) {
 					length := c.ContentLength
 					err := do.send(c)
 					name := k.name + ", " + content.name
-					switch {
-					case k.replayable || nth == 2: // the pool replaces with the body untouched
-						if err != nil {
-							t.Errorf("%s: %v", name, err)
-						}
-						in.wantOne(t, name, c, content.text, length)
-					default:
-						e := poolError(t, err)
-						if !e.Phase.Unprocessed() || rep.Retries != 0 || len(in.all()) != 0 {
-							t.Errorf("%s: phase %v, %d retries, %d arrived", name, e.Phase, rep.Retries, len(in.all()))
-						}
-						if c.body != nil && c.body.reads.Load() != 0 {
-							t.Errorf("%s: %d reads of a body that was not to be sent", name, c.body.reads.Load())
-						}
+					if err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+					in.wantOne(t, name, c, content.text, length)
+					if want := int(2 - nth); rep.Retries != want { // on a reused connection the pool replaces it
+						t.Errorf("%s: %d retries, want %d", name, rep.Retries, want)
+					}
+					if err := c.body.misuse(); err != nil {
+						t.Errorf("%s: %v", name, err)
 					}
 				}
 			}
