@@ -50,8 +50,10 @@ func (ta *taste) wantsFresh() bool { return ta != nil && !ta.fresh.IsZero() }
 
 func (ta *taste) isElsewhere(c *conn) bool { return !slices.Contains(ta.avoid, c.addr) }
 
+// isFresh tells whether c was opened later, or is being opened, as an HTTP/2 connection is until the
+// peer's SETTINGS have come, or has shown later that its peer is there.
 func (ta *taste) isFresh(c *conn) bool {
-	return ta.fresh.IsZero() || c.opened.After(ta.fresh) || c.aliveAt.After(ta.fresh)
+	return ta.fresh.IsZero() || c.opened.After(ta.fresh) || c.aliveAt.After(ta.fresh) || c.h2 != nil && !c.told
 }
 
 func (ta *taste) likes(c *conn) bool { return ta.isElsewhere(c) && ta.isFresh(c) }
@@ -175,28 +177,22 @@ func (h *host) settleLocked() {
 
 // readyLocked tells whether a connection is there that takes a request.
 func (h *host) readyLocked() bool {
-	if len(h.idle) > 0 {
-		return true
-	}
-	for _, c := range h.shared {
-		if c.takesLocked() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.idle, (*conn).takesLocked) || slices.ContainsFunc(h.shared, (*conn).takesLocked)
 }
 
 // settles tells whether a wish with a taste that ended with err should take what there is: a
 // preference is no reason to fail, if its dial does, or what that has opened is dead.
 func (h *host) settles(ws *wish, err error) bool {
-	if ws.taste == nil || ws.ctx.Err() != nil {
-		return false
+	if err == errSettle {
+		ws.taste = nil
+		return true
 	}
-	if e, ok := err.(*Error); err != errSettle && !(ok && (e.Phase == PhaseDial || e.Phase == PhaseUnsent)) {
+	e, ok := err.(*Error)
+	if !ok || e.Phase != PhaseDial && e.Phase != PhaseUnsent || ws.taste == nil || ws.ctx.Err() != nil {
 		return false
 	}
 	ws.taste = nil
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return err == errSettle || h.readyLocked() && !h.t.closed()
+	return h.readyLocked() && !h.t.closed()
 }

@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
 )
 
 // silentH2 is a connection that takes n streams, has answered once, and has been silent since.
@@ -202,5 +204,20 @@ func TestPreferFreshWithOneConnection(t *testing.T) {
 		s.wantNoDial()
 		old.serve()
 		tp.wantOK()
+	})
+}
+
+// A peer that gives new connections up at once isn't asked for one after the other: the pool sends
+// the request again on what there is.
+func TestPreferFreshIsGivenUpWithAConnection(t *testing.T) {
+	h2Bubble(t, Config{}, func(s *script) {
+		old := s.silentH2(100)
+		tp := s.getIn(s.laterFresh())
+		p := s.wantDial().serveH2(100)
+		p.wantRequest()
+		p.goAway(0, http2.ErrCodeNo)
+		old.serve()
+		tp.wantOK()
+		s.wantNoDial()
 	})
 }

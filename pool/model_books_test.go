@@ -87,6 +87,9 @@ func (m *model) checkOwedLocked(h *host) {
 	}
 	now := time.Now()
 	for c := range h.conns {
+		if m.hopesLocked(h) {
+			break
+		}
 		if c.state != connIdle && !(c.state == connInUse && c.h2 != nil) || !c.takesLocked() || m.cfg.confirm > 0 {
 			continue
 		}
@@ -97,10 +100,28 @@ func (m *model) checkOwedLocked(h *host) {
 	if h.dialing == 0 && !m.cfg.http2 && h.canDialLocked() {
 		m.errorf("%d wait, %d of %d connections are open, and no dial is under way", h.queue.len(), len(h.conns), h.cfg.MaxConnsPerHost)
 	}
-	dials, paused := h.tot.Dials, h.dialsPaused
-	if h.dialMissingLocked(); dials != h.tot.Dials || paused != h.dialsPaused {
+	dials, paused, n := h.tot.Dials, h.dialsPaused, h.queue.len()
+	if h.dialMissingLocked(); n != h.queue.len() {
+		m.errorf("%d wait, and %d have nothing to wait for", n, n-h.queue.len())
+	}
+	if dials != h.tot.Dials || paused != h.dialsPaused {
 		m.errorf("%d wait, and a dial is owed to them", h.queue.len())
 	}
+}
+
+// hopesLocked tells whether all who wait could have another connection, and hope for a fresh one,
+// which is being opened.
+func (m *model) hopesLocked(h *host) bool {
+	n, choosy := 0, 0
+	for w := h.queue.head; w != nil; w = w.next {
+		if n++; w.choosy {
+			choosy++
+		}
+	}
+	if choosy != h.queue.choosy {
+		m.errorf("%d wait for a fresh connection, and the queue says %d", choosy, h.queue.choosy)
+	}
+	return choosy == n && n <= h.openingLocked()
 }
 
 // narrow keeps the window of dials as small as the run's is to be, so that few requests are

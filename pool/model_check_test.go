@@ -158,7 +158,7 @@ func (m *model) checkError(r *modelReq) {
 		m.errorf("request %d ended at %v, its deadline was %v", r.id, r.at, r.deadline)
 	case errors.Is(e, context.Canceled) && !r.at.Equal(r.stopped):
 		m.errorf("request %d ended at %v, it was cancelled at %v", r.id, r.at, r.stopped)
-	case errors.Is(e, ErrTooManyWaiters) && (m.cfg.waiters == 0 || !r.at.Equal(r.began) && r.came == 0):
+	case errors.Is(e, ErrTooManyWaiters) && (m.cfg.waiters == 0 || !r.at.Equal(r.began) && r.came == 0 && !(m.asking() && r.cautious)):
 		m.errorf("request %d: %v, %v after it began", r.id, e, r.at.Sub(r.began))
 	case errors.Is(e, ErrWaitTimeout) && (m.cfg.wait == 0 || e.Waited < m.cfg.wait || r.at.Sub(r.began) < m.cfg.wait ||
 		m.seen.dialingAt.Before(r.began) && m.seen.unrest.Before(r.began) && r.at.Sub(r.began) > m.cfg.wait):

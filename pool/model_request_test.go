@@ -22,6 +22,7 @@ type modelReq struct {
 	deadline time.Time // zero: none
 	stopped  time.Time // when it was cancelled; zero: it wasn't
 	late     bool      // begun after Shutdown or Close
+	fresh    time.Time // it prefers connections opened later; zero: any will do
 
 	// Guarded by model.mu.
 	on       *modelConn // the last connection on which its head arrived
@@ -59,6 +60,10 @@ func (m *model) request(s step) {
 		ctx, r.cancel = context.WithDeadline(ctx, r.deadline)
 	} else {
 		ctx, r.cancel = context.WithCancel(ctx)
+	}
+	if strings.HasSuffix(s.what, "fresh") {
+		r.fresh = r.began.Add(-[]time.Duration{0, time.Millisecond, 100 * time.Millisecond}[s.v%3])
+		ctx = withOptions(ctx, func(o *options) { o.fresh = r.fresh })
 	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://host.test/", body)
 	if err != nil {

@@ -23,7 +23,7 @@ func (s step) String() string { return fmt.Sprintf("%s %d %d", s.what, s.n, s.v)
 // What may happen, the likely more than once. A failing run shrinks to the first of them.
 var (
 	stepsOfBoth = []string{
-		"nothing", "get", "get", "get", "post", "post", "get until", "post until", "cancel",
+		"nothing", "get", "get", "get", "post", "post", "get until", "post until", "get fresh", "get fresh", "post fresh", "cancel",
 		"dial ok", "dial ok", "dial ok", "dial ok", "dial ok", "dial ok", "dial fails",
 		"answer", "answer", "answer", "answer", "answer", "answer", "answer", "answer in part", "answer the rest",
 		"read", "read", "read", "read", "read", "close body",
@@ -68,7 +68,7 @@ func uniform(rt *rapid.T, n int) (k int) {
 // stepOf is what the step does, nil if there is nothing that it could be done to.
 func (m *model) stepOf(s step) func() {
 	switch s.what {
-	case "get", "post", "get until", "post until":
+	case "get", "post", "get until", "post until", "get fresh", "post fresh":
 		return func() { m.request(s) }
 	case "cancel":
 		return one(m.pending(), s, (*modelReq).stop)

@@ -187,6 +187,7 @@ func (m *model) do(s step) {
 	f()
 	m.unlocked(synctest.Wait)
 	m.check()
+	m.checkFresh(s)
 }
 
 // unlocked does what others may need mu for.

@@ -11,6 +11,9 @@ func (m *model) checkOrder() {
 	}
 	for _, r := range m.arrivals {
 		for _, older := range m.seen.waiting {
+			if !older.fresh.IsZero() {
+				continue // it may wait for a dial, and pass over what others take
+			}
 			if older.id < r.id && older.unplaced() && older.came == 0 && older.cautious == r.cautious && !(m.asking() && older.cautious) {
 				m.errorf("request %d has overtaken %d", r.id, older.id)
 			}
@@ -58,9 +61,14 @@ func (m *model) checkDials() {
 		m.seen.surplusAt = time.Time{}
 	} else if m.seen.surplusAt.IsZero() {
 		m.seen.surplusAt = now
-	} else if d := now.Sub(m.seen.surplusAt); d > 2*grace {
+	} else if d := now.Sub(m.seen.surplusAt); d > 2*grace && len(m.dialsSince(now.Add(-2*grace))) > wanted {
 		m.errorf("since %v there are more dials (%d) than requests that wait (%d)", d, len(m.dials), waiting)
 	}
+}
+
+// dialsSince are the dials that are under way since at, or for longer.
+func (m *model) dialsSince(at time.Time) []*modelDial {
+	return some(m.dials, func(d *modelDial) bool { return !d.began.After(at) })
 }
 
 func later(a, b time.Time) time.Time {
