@@ -29,6 +29,9 @@ func (s *stream) Read(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++
+	if s.closes > 0 {
+		return 0, errors.New("read after Close")
+	}
 	return s.r.Read(p)
 }
 

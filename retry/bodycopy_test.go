@@ -57,6 +57,14 @@ func TestSeekThatLies(t *testing.T) {
 			}
 		})
 	}
+	t.Run("and gives less than was said", func(t *testing.T) {
+		s := &liar{newTape("data"), 2, 0}
+		var end error
+		err := play(t, Default(), "GET", 4, s, reads(1, sent), ends(&end))
+		if end != errShorter || !errors.Is(err, errShorter) {
+			t.Errorf("the body ended with %v, the call with %v", end, err)
+		}
+	})
 	t.Run("and nobody had come that far", func(t *testing.T) {
 		s := &liar{newTape("data"), 2, 0}
 		if err := play(t, Default(), "GET", -1, s, reads(2, sent), takes(t, "ta")); err != nil {
@@ -123,7 +131,7 @@ func TestGetBodyMisbehaves(t *testing.T) {
 		t.Errorf("NoBody in place of something: the body ended with %v, the call with %v", end, err)
 	}
 	for _, n := range []int{3, 5} { // the same reader again, with a part of it or nothing
-		same := func(first io.ReadCloser) (io.ReadCloser, error) { return io.NopCloser(first), nil }
+		same := func(first io.ReadCloser) (io.ReadCloser, error) { return io.NopCloser(first.(*stream).r), nil }
 		if err := send(t, -1, same, reads(n, sent), ends(&end)); end != errShorter || !errors.Is(err, errShorter) {
 			t.Errorf("the same reader: the body ended with %v, the call with %v", end, err)
 		}

@@ -2,11 +2,13 @@ package retry
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/connwise/pool"
 )
@@ -205,6 +207,29 @@ func TestI7_OneShotLateRead(t *testing.T) {
 	wantUse(t, s, 1, 1)
 }
 
+// A polite body's Close waits for the Read that is under way.
+type polite struct {
+	*stuck
+	done chan struct{} // closed with the Read
+}
+
+func (p *polite) Close() error { <-p.done; return p.stuck.Close() }
+
+// TestI7_CloseThatWaits: a call doesn't hang in the Close of a body whose Read hangs.
+func TestI7_CloseThatWaits(t *testing.T) {
+	s := &stuck{newTape("data"), make(chan struct{}), make(chan struct{}), make(chan struct{})}
+	body := &polite{s, make(chan struct{})}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := (&Transport{Base: stuckReader{s, body.done}, Policy: atOnce(Default())}).RoundTrip(newRequest(t, "GET", body).WithContext(ctx))
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	wantUse(t, s.stream, 0, 0)
+	close(s.leave)
+	<-s.closed
+}
+
 // An ender is a stream whose Close matters.
 type ender struct {
 	*stream
@@ -368,6 +393,7 @@ func TestKept(t *testing.T) {
 			{reads(5, sent(pool.PhaseRefused, 104)), false},
 			{reads(5, sent(pool.PhaseSent, 104)), false},
 			{reads(1, errors.New("of an unknown kind")), false},
+			{leaves(nil), false}, // an answer: it may be read from now
 		} {
 			req := newRequest(t, "GET", nil)
 			req.Body, req.ContentLength = io.NopCloser(body()), 4
@@ -381,10 +407,14 @@ func TestKept(t *testing.T) {
 				if req.Body != given {
 					t.Errorf("%s: the pool got a %T", name, req.Body)
 				}
-				return first(req)
+				if _, err := first(req); err != nil {
+					return nil, err
+				}
+				return status(503, "Retry-After", "0"), nil
 			}
-			if _, err := overPool(base, atOnce(Default())).RoundTrip(req); (err == nil) != tt.again {
-				t.Errorf("%s: got %v", name, err)
+			p := atOnce(Policy{RetryStatuses: []int{503}})
+			if resp, err := overPool(base, p).RoundTrip(req); (err == nil && resp.StatusCode == 200) != tt.again {
+				t.Errorf("%s: got %v, %v", name, resp, err)
 			}
 			if base.made != len(base.acts.acts) {
 				t.Errorf("%s: %d attempts, want %d", name, base.made, len(base.acts.acts))

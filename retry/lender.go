@@ -29,7 +29,7 @@ type lender struct {
 	seek     io.Seeker // body, if it can be rewound as far as is known
 	marked   bool      // it can, to start
 	start    int64
-	touched  bool // a Read was begun, and has not returned without a byte
+	touched  bool // a Read is under way, or has given a byte or an error
 	empty    bool // its end was read, and nothing before; it can be had again: there is nothing
 	returned bool // the last attempt has returned
 	closed   bool // body's Close was called, or is about to be
@@ -65,7 +65,7 @@ func (l *lender) replayable(failed bool) bool {
 	l.mu.Lock()
 	n := l.current
 	n.closed = n.closed || failed
-	whole := n.closed && !n.reading && (!l.touched || l.empty)
+	whole := n.closed && (!l.touched || l.empty)
 	seeks, marked := l.seek != nil, l.marked
 	l.mu.Unlock()
 	if !l.leave || marked {
