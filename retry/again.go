@@ -20,10 +20,12 @@ func (c *call) again(before *http.Request, a *attempt, delay time.Duration) (*ht
 		c.past.Attempts[len(c.past.Attempts)-1].Err = a.err
 	}
 	discard(c.req, a.resp)
-	if stop := wait(c.req, timer.C); stop != nil {
+	whole, cancel := c.whole()
+	defer cancel()
+	if stop := wait(whole, timer.C); stop != nil {
 		return nil, &StoppedError{Err: stop, Last: a.err}
 	}
-	next, stop := c.body.next()
+	next, stop := c.body.next(whole)
 	if stop != nil {
 		return nil, &StoppedError{Err: stop, Last: a.err}
 	}
@@ -49,6 +51,16 @@ func (c *call) elsewhere(ctx context.Context, err error) context.Context {
 		ctx = pool.PreferFresh(ctx)
 	}
 	return ctx
+}
+
+// whole returns the caller's request with the time that the policy gives the call as a whole.
+func (c *call) whole() (*http.Request, context.CancelFunc) {
+	if c.policy.CallTimeout <= 0 {
+		return c.req, func() {}
+	}
+	late := &TimeoutError{Field: "CallTimeout", After: c.policy.CallTimeout}
+	ctx, cancel := context.WithTimeoutCause(c.req.Context(), c.left(), late)
+	return c.req.WithContext(ctx), cancel
 }
 
 // wait returns nil when done is ready, or what ended the request before. Both may be

@@ -3,6 +3,7 @@ package retry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -36,8 +37,21 @@ func (c *call) send(req *http.Request) attempt {
 	if a.err == nil {
 		a.resp, a.err = c.t.attempt(a.sent)
 	}
+	if a.resp == nil && a.err == nil {
+		a.err = fmt.Errorf("retry: %T returned neither an answer nor an error", c.t.base())
+	}
 	a.limit.answered(&a)
 	return a
+}
+
+// trail is what the attempt's connections show. If its context has ended that they are untouched shows
+// nothing: net/http returns then, over HTTP/2, although the request may yet be written.
+func (a *attempt) trail(req *http.Request) trail {
+	t := a.note.trail()
+	if t == trailUntouched && (a.limit.fired() || over(req) != nil) {
+		return trailUsed
+	}
+	return t
 }
 
 // An attempter can leave to its caller what it would send again by itself: *pool.Transport. The

@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -35,6 +36,7 @@ func Uniform(least, most time.Duration) func(retry int) time.Duration {
 // stages, for writing the request and for the answer's head; or AttemptTimeout, if that is
 // less. CallTimeout bounds it all. What a Backoff returns is taken for its longest.
 func (p *Policy) WorstCase(attempt time.Duration) time.Duration {
+	attempt = max(attempt, 0)
 	if p.AttemptTimeout > 0 {
 		attempt = min(attempt, p.AttemptTimeout)
 	}
@@ -46,12 +48,20 @@ func (p *Policy) WorstCase(attempt time.Duration) time.Duration {
 		if len(p.RetryStatuses) > 0 {
 			wait = max(wait, p.maxRetryAfter())
 		}
-		sum += wait + attempt
+		sum = plus(plus(sum, wait), attempt)
 	}
 	if p.CallTimeout > 0 {
 		sum = min(sum, p.CallTimeout)
 	}
 	return sum
+}
+
+// plus adds what isn't negative. A sum that doesn't fit is the longest duration.
+func plus(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // retries is how often the policy can send a request again.

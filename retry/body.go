@@ -82,8 +82,9 @@ func (b *body) first() *http.Request {
 }
 
 // next returns a later attempt. A *pool.CallerError has what GetBody or Seek returned.
-func (b *body) next() (*http.Request, error) {
-	rc, err := b.again()
+// The end of whole, which is the request itself, ends the wait for a Read that is under way.
+func (b *body) next(whole *http.Request) (*http.Request, error) {
+	rc, err := b.again(whole)
 	if err != nil {
 		return nil, err
 	}
@@ -93,14 +94,14 @@ func (b *body) next() (*http.Request, error) {
 	return r, nil
 }
 
-func (b *body) again() (io.ReadCloser, error) {
+func (b *body) again(whole *http.Request) (io.ReadCloser, error) {
 	switch {
 	case !hasBody(b.req):
 		return b.req.Body, nil
 	case b.req.GetBody != nil:
 		return b.copy()
 	case b.lent != nil:
-		n, err := b.lent.next(b.req)
+		n, err := b.lent.next(whole)
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package retry
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -44,8 +43,12 @@ func (c *call) goOn(before *http.Request, a *attempt) (*http.Response, error) {
 	c.past = new(past)
 	for {
 		d := c.decide(a)
-		if !d.Retry {
-			return c.answer(a), c.failure(a.err)
+		switch {
+		case d.Retry:
+		case a.err != nil:
+			return answer(a, c.req), c.failure(a.err) // with an answer, if Base has returned both
+		default:
+			return c.answer(a), nil
 		}
 		next, err := c.again(before, a, d.Wait)
 		if err != nil {
@@ -70,7 +73,7 @@ type Decision struct {
 
 // decide says whether there is another attempt after a, and notes a for the report.
 func (c *call) decide(a *attempt) Decision {
-	o := observe(c.req, a.resp, a.err, a.note.trail())
+	o := observe(c.req, a.resp, a.err, a.trail(c.req))
 	o.Timeout = o.Timeout || a.limit.fired()
 	o.LongRead = c.t.readsLong(c.req)
 	c.past.resent += o.Retry
@@ -136,9 +139,7 @@ func (c *call) answer(a *attempt) *http.Response {
 	}
 	c.t.counts.absorbed()
 	c.deliver()
-	if resp.Request == c.req {
-		resp.Request = c.req.WithContext(context.WithValue(c.req.Context(), reportOfKey{}, &c.past.Report))
-	}
+	c.past.attach(resp, c.req)
 	return resp
 }
 

@@ -74,7 +74,7 @@ func (l *limit) answered(a *attempt) {
 	case a.resp.Body == nil || a.resp.Body == http.NoBody:
 		l.cancel(nil)
 	default:
-		a.resp.Body = limitBody(a.resp.Body, l.cancel)
+		a.resp.Body = limitBody(a.resp.Body, l.cancel, !hasBody(a.sent))
 	}
 }
 
@@ -89,28 +89,41 @@ func (e *limitError) Unwrap() []error { return []error{e.cause, e.err} }
 func (e *limitError) Timeout() bool   { return true }
 func (e *limitError) Temporary() bool { return true }
 
-// limitBody returns a body that ends the attempt's context when it has ended. One that can be
-// written to (101 Switching Protocols) still can.
-func limitBody(rc io.ReadCloser, cancel context.CancelCauseFunc) io.ReadCloser {
-	b := &limitedBody{rc, cancel}
-	if w, ok := rc.(io.Writer); ok {
+// limitBody returns a body that ends the attempt's context when it is closed or has failed; and at
+// its end, if nothing is sent any more then. An upload may go on behind the answer's end
+// (HTTP/2), and so does what is written to a body after 101 Switching Protocols.
+func limitBody(rc io.ReadCloser, cancel context.CancelCauseFunc, atEnd bool) io.ReadCloser {
+	w, ok := rc.(io.Writer)
+	b := &limitedBody{rc, cancel, atEnd && !ok}
+	if !ok {
+		return b
+	}
+	if half, ok := rc.(closeWriter); ok {
 		return struct {
 			*limitedBody
 			io.Writer
-		}{b, w}
+			closeWriter
+		}{b, w, half}
 	}
-	return b
+	return struct {
+		*limitedBody
+		io.Writer
+	}{b, w}
 }
+
+// A closeWriter can be closed for writing, and still be read.
+type closeWriter interface{ CloseWrite() error }
 
 type limitedBody struct {
 	rc     io.ReadCloser
 	cancel context.CancelCauseFunc
+	atEnd  bool // io.EOF ends the context
 }
 
 // Read reads from the answer's body.
 func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.rc.Read(p)
-	if err != nil {
+	if err != nil && (b.atEnd || err != io.EOF) {
 		b.cancel(nil)
 	}
 	return n, err

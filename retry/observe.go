@@ -30,6 +30,9 @@ func observe(req *http.Request, resp *http.Response, err error, t trail) Outcome
 		if d, ok := errors.AsType[*dialer.Error](err); ok && o.Phase == pool.PhaseDial {
 			o.Stage = d.Stage
 		}
+		if ofClient(err, e) {
+			o.Earlier, o.HeadOnly = true, false
+		}
 	} else if stage, ok := failedDial(err); ok {
 		o.Phase, o.Stage = pool.PhaseDial, stage
 		o.Earlier = t == trailUnknown && replays(req)
@@ -47,12 +50,10 @@ func observe(req *http.Request, resp *http.Response, err error, t trail) Outcome
 }
 
 // failedDial reports whether err, of a Base that reports no phase, is of a type that proves that
-// there was no connection: a dialer's, or those of net and net/http. What an http.Client says
-// (*url.Error) is about a request of its own, a token's perhaps, which Base may have made
-// after this one was sent.
+// there was no connection: a dialer's, or those of net and net/http.
 func failedDial(err error) (dialer.Stage, bool) {
 	if d, ok := errors.AsType[*dialer.Error](err); ok {
-		return d.Stage, true
+		return d.Stage, !ofClient(err, d)
 	}
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return 0, false
@@ -69,6 +70,21 @@ func failedDial(err error) (dialer.Stage, bool) {
 		}
 	}
 	return 0, false
+}
+
+// ofClient reports whether e, which was found in err, is what an http.Client met, by its *url.Error.
+// That is about a request of the client's own, a token's perhaps, or a redirect's, which Base may
+// have made after this one was sent.
+func ofClient[E interface {
+	comparable
+	error
+}](err error, e E) bool {
+	c, ok := errors.AsType[*url.Error](err)
+	if !ok {
+		return false
+	}
+	inside, ok := errors.AsType[E](c)
+	return ok && inside == e
 }
 
 // replays reports whether net/http would send the request again by itself when a connection is

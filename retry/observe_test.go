@@ -81,7 +81,11 @@ func TestB1B2_ErrorsByVerb(t *testing.T) {
 		{"another transport's dial, for a request of its own", &url.Error{Op: "Post", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}, safe},
 		{"another transport's read", &net.OpError{Op: "read", Err: syscall.ECONNREFUSED}, safe},
 		{"another transport's error", syscall.ECONNREFUSED, safe},
-		{"another transport's over our dialer", &url.Error{Op: "Post", Err: &dialer.Error{Stage: dialer.StageConnect, Err: syscall.ECONNREFUSED}}, all},
+		{"another transport's over our dialer", fmt.Errorf("x: %w", &dialer.Error{Stage: dialer.StageConnect, Err: syscall.ECONNREFUSED}), all},
+		{"the same, for a request of its own", &url.Error{Op: "Post", Err: &dialer.Error{Stage: dialer.StageConnect, Err: syscall.ECONNREFUSED}}, safe},
+		{"a dialer's, whose hook has asked for something before", &dialer.Error{Err: &url.Error{Op: "Get", Err: &dialer.Error{}}}, all},
+		{"a pool's, for a request of its own", &url.Error{Op: "Post", Err: dial(dialer.StageConnect, syscall.ECONNREFUSED)}, safe + " OPTIONS"},
+		{"the same, whose hook has asked for something before", dial(dialer.StageConnect, &url.Error{Op: "Get", Err: &pool.Error{Phase: pool.PhaseDial}}), all},
 	}
 	once := Once()
 	for _, tt := range tests {

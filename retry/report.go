@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -71,11 +72,33 @@ func (r *Report) LogValue() slog.Value {
 }
 
 // ReportOf returns the report of the call that resp answers; nil if it wasn't retried. It is
-// found by resp.Request's context, and is the caller's. After redirects it's the last hop's.
+// found by resp.Request, and is the caller's. After redirects it's the last hop's. Another request
+// with the context of resp.Request has no report by that.
 func ReportOf(resp *http.Response) *Report {
 	if resp == nil || resp.Request == nil {
 		return nil
 	}
-	r, _ := resp.Request.Context().Value(reportOfKey{}).(*Report)
-	return r
+	a, _ := resp.Request.Context().Value(reportOfKey{}).(*answered)
+	if a == nil || a.req != resp.Request {
+		return nil
+	}
+	return a.report
+}
+
+// An answered is a call's report in the context of its answer's request, and that request: the
+// next one may have its context from it.
+type answered struct {
+	req    *http.Request
+	report *Report
+}
+
+// attach gives resp a request with the report: a shallow copy of its own, which is a copy of req
+// that a middleware has made, perhaps; of req if it has none.
+func (r *Report) attach(resp *http.Response, req *http.Request) {
+	if resp.Request != nil {
+		req = resp.Request
+	}
+	a := &answered{report: r}
+	a.req = req.WithContext(context.WithValue(req.Context(), reportOfKey{}, a))
+	resp.Request = a.req
 }
