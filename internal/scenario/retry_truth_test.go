@@ -3,7 +3,9 @@ package scenario
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -55,6 +57,8 @@ var tops = map[string]func(http.RoundTripper) doer{
 	"Client":              func(rt http.RoundTripper) doer { return (&http.Client{Transport: rt}).Do },
 	"Client with Timeout": func(rt http.RoundTripper) doer { return (&http.Client{Transport: rt, Timeout: patience}).Do },
 }
+
+var topNames = slices.Sorted(maps.Keys(tops))
 
 // runsAndIsGone has a request whole, and is gone then: it leaves, and listens no more.
 func runsAndIsGone(l leave) script {
