@@ -313,6 +313,62 @@ func TestResendHeadOnly_OneShot(t *testing.T) {
 	}
 }
 
+// refuses refuses a stream on an HTTP/2 connection, and all later ones: with its head, or when its
+// body is there.
+func refuses(behindBody bool) func(net.Conn) {
+	return func(c net.Conn) {
+		io.ReadFull(c, make([]byte, len(http2.ClientPreface)))
+		f := http2.NewFramer(c, c)
+		f.WriteSettings()
+		for {
+			fr, err := f.ReadFrame()
+			if err != nil {
+				return // the client has closed what it can't use
+			}
+			h := fr.Header()
+			if !behindBody && h.Type == http2.FrameHeaders || h.Type == http2.FrameData && h.Flags.Has(http2.FlagDataEndStream) {
+				f.WriteRSTStream(h.StreamID, http2.ErrCodeRefusedStream)
+				f.WriteGoAway(h.StreamID, http2.ErrCodeNo, nil)
+			}
+		}
+	}
+}
+
+// TestRefusedOneShot: a stream that is refused before the body was read is sent again; behind
+// that the error says both that nothing was processed and that the body is gone.
+func TestRefusedOneShot(t *testing.T) {
+	text := strings.Repeat("payload ", 1<<10)
+	for name, behindBody := range map[string]bool{"before the body": false, "behind it": true} {
+		t.Run(name, func(t *testing.T) {
+			var s *site
+			s = wire{secure: true, h2: true}.start(t, refuses(behindBody), func(_ http.ResponseWriter, r *http.Request) { s.take(r) })
+			c := &counted{}
+			retries, err := s.call(t, retry.Default(), func(req *http.Request) {
+				req.Method = "POST"
+				if !behindBody {
+					req.Header.Set("Expect", "100-continue")
+				}
+				req.Body, req.ContentLength = &countedStream{c, strings.NewReader(text)}, int64(len(text))
+			})
+			if !behindBody {
+				if err != nil || retries != 1 {
+					t.Errorf("got %v after %d retries, want one", err, retries)
+				}
+				s.wantWhole(t, text)
+			} else {
+				e, ok := errors.AsType[*pool.Error](err)
+				if !ok || e.Phase != pool.PhaseRefused || !e.BodyTouched || retries != 0 {
+					t.Errorf("got %v after %d retries; want it refused, with the body touched", err, retries)
+				}
+				s.wantWhole(t)
+			}
+			if c.reads == 0 || c.closes != 1 {
+				t.Errorf("the body was read %d times and closed %d times", c.reads, c.closes)
+			}
+		})
+	}
+}
+
 // A countedStream can be had once.
 type countedStream struct {
 	c *counted

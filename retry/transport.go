@@ -68,10 +68,12 @@ type Transport struct {
 // The first attempt is req itself; or a shallow copy of it if it needs a context of its own
 // (over an *http.Transport, with Policy.AttemptTimeout or CallTimeout), a body that can be
 // lent, or headers for BeforeAttempt. A later one is a shallow copy with a body from
-// GetBody. A body without GetBody that is an io.Seeker (an *os.File, say) is lent to each
-// attempt, rewound to where it stood as soon as no Read of it is under way, and closed
-// once, after the last one. An answer's Request is req, or, if it was sent again, a
-// shallow copy.
+// GetBody. A body without GetBody is lent: to each attempt if it is an io.Seeker (an *os.File,
+// say), rewound to where it stood as soon as no Read of it is under way; else to the next one
+// as long as nobody has read from it. It is closed once, after the last attempt; what can't be
+// rewound, by the attempt that has read from it. A body that has become shorter since the
+// attempt before ends the call with an error. An answer's Request is req, or, if it was sent again,
+// a shallow copy.
 func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	t.once.Do(t.prepare)
 	t.budget.note()
