@@ -42,7 +42,10 @@ func (ws *wish) takes(c *conn, now time.Time) bool { return ws.speaks(c) && ws.c
 // It waits for capacity until MaxWait, and for anything until the request ends.
 // The error is an *Error, or errForgotten.
 func (h *host) acquire(ws wish) (grant, error) {
-	defer func() { (*ws.w).end() }()
+	defer func() {
+		(*ws.w).end()
+		h.bookWait(*ws.w)
+	}()
 	if ws.taste.wantsFresh() {
 		h.noteSigns()
 	}

@@ -107,6 +107,7 @@ func (h *host) dialled(c *conn) {
 	connect, now := connectTime(c.link), time.Now()
 	h.mu.Lock()
 	h.window.succeeded(now.Sub(c.dialAt), !h.windowOpenLocked(), now)
+	h.tot.DialTimes.observe(now.Sub(c.dialAt))
 	h.endDialLocked(c)
 	h.tot.Opened++
 	h.noteProtocolLocked(c)
@@ -165,6 +166,7 @@ func (h *host) dialFailed(c *conn, hook *hookCall, err error) {
 	h.endDialLocked(c)
 	hook.loseLocked()
 	h.tot.DialsFailed++
+	h.tot.DialFailures.count(err, c.cut || h.t.closed())
 	if !c.cut { // a cut says nothing to who came after it
 		h.window.failedOnce()
 		h.noteDialErrorLocked(c, err, time.Now())

@@ -3,6 +3,7 @@ package pool
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"strings"
@@ -120,12 +121,13 @@ func (g *Guard) dial(ctx context.Context, network, addr string) (*guardConn, err
 	if err := h.enter(ctx); err != nil {
 		return nil, err
 	}
+	start := time.Now()
 	nc, took, err := g.connect(ctx, network, addr)
 	if err != nil {
-		h.dialFailed()
+		h.dialFailed(err, errors.Is(err, context.Canceled))
 		return nil, err
 	}
-	c := h.opened(nc, took)
+	c := h.opened(nc, took, time.Since(start))
 	c.watchOver()
 	return c, nil
 }
@@ -181,7 +183,7 @@ func (g *Guard) forgetLocked(now time.Time) {
 		h.mu.Lock()
 		if h.restingLocked() && age(now, h.usedAt) >= keep {
 			tot := h.totalsLocked()
-			g.forgotten.add(&tot)
+			g.forgotten.Add(&tot)
 			delete(g.hosts, addr)
 		}
 		h.mu.Unlock()
@@ -189,16 +191,23 @@ func (g *Guard) forgetLocked(now time.Time) {
 }
 
 // Stats returns a snapshot. See Guard for what its gauges mean.
-func (g *Guard) Stats() Stats {
+func (g *Guard) Stats() (s Stats) {
+	g.ReadStats(&s)
+	return s
+}
+
+// ReadStats is Stats for those who ask again and again: see Transport.ReadStats.
+func (g *Guard) ReadStats(s *Stats) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.forgetLocked(time.Now())
-	s := Stats{Total: g.forgotten.clone(), Hosts: make([]HostStats, 0, len(g.hosts))}
+	hosts := make([]*guardHost, 0, len(g.hosts))
 	for _, h := range g.hosts {
-		hs := h.stats()
-		s.Total.add(&hs.Totals)
-		s.Hosts = append(s.Hosts, hs)
+		hosts = append(hosts, h)
 	}
-	slices.SortFunc(s.Hosts, func(a, b HostStats) int { return cmp.Compare(a.Host, b.Host) })
-	return s
+	slices.SortFunc(hosts, func(a, b *guardHost) int { return cmp.Compare(a.addr, b.addr) })
+	s.begin(&g.forgotten, len(hosts))
+	for _, h := range hosts {
+		s.add(h.readStats)
+	}
 }

@@ -69,6 +69,7 @@ func checkGuardBooks(t *testing.T, g *Guard) {
 	if tot := st.Total; tot.Opened != tot.Closed || tot.Closed != sum || tot.Dials != tot.Opened+tot.DialsFailed {
 		t.Errorf("the books don't add up: %+v", tot)
 	}
+	wantSplit(t, &st.Total)
 }
 
 // A guardPair is a guarded connection and its server's end.

@@ -53,13 +53,28 @@ func (c *guardConn) Close() error {
 	}
 	c.closed = true
 	reason := c.reasonLocked()
+	idle := c.idleLocked(time.Now())
 	c.mu.Unlock()
 	c.watch.Stop()
 	err := c.Conn.Close()
 	if first {
-		c.h.closed(c, reason)
+		c.h.closed(c, reason, idle)
 	}
 	return err
+}
+
+// idleLocked is for how long c has been idle, or had been when its peer ended it; negative: it was in
+// use, or that can't be told.
+func (c *guardConn) idleLocked(now time.Time) time.Duration {
+	switch {
+	case c.refusal != nil:
+		return c.refusal.Idle
+	case c.noted && c.rest:
+		return c.ended.Sub(c.sense.last)
+	case !c.noted && c.sense.ages() && c.sense.resting():
+		return max(age(now, c.sense.last), 0)
+	}
+	return -1
 }
 
 // reasonLocked says why it is closed, as far as that can be seen from here.

@@ -29,22 +29,25 @@ type guardHost struct {
 	usedAt  time.Time // the last dial or close
 }
 
-func (h *guardHost) dialFailed() {
+func (h *guardHost) dialFailed(err error, abandoned bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.dialing--
 	h.tot.DialsFailed++
+	h.tot.DialFailures.count(err, abandoned)
 	h.usedAt = time.Now()
 	h.freeLocked()
 }
 
-// opened puts a new connection into the books. connect is what it took.
-func (h *guardHost) opened(nc net.Conn, connect time.Duration) *guardConn {
+// opened puts a new connection into the books. The dial took so long, of which connect was spent
+// on connecting.
+func (h *guardHost) opened(nc net.Conn, connect, took time.Duration) *guardConn {
 	c := newGuardConn(nc, h)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.dialing--
 	h.tot.Opened++
+	h.tot.DialTimes.observe(took)
 	if h.conns == nil {
 		h.conns = make(map[*guardConn]struct{})
 	}
@@ -54,12 +57,13 @@ func (h *guardHost) opened(nc net.Conn, connect time.Duration) *guardConn {
 	return c
 }
 
-// closed takes c out of the books: it is closed.
-func (h *guardHost) closed(c *guardConn, reason CloseReason) {
+// closed takes c out of the books: it is closed, and had been idle for so long; negative: it was
+// in use.
+func (h *guardHost) closed(c *guardConn, reason CloseReason, idle time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.conns, c)
-	h.tot.countClosed(reason)
+	h.tot.countClosed(reason, idle)
 	h.usedAt = time.Now()
 	h.freeLocked()
 }
@@ -84,20 +88,26 @@ func (h *guardHost) noteStale() {
 // restingLocked tells whether the host may be forgotten.
 func (h *guardHost) restingLocked() bool { return h.slots == 0 && h.queue.len() == 0 && h.visits == 0 }
 
-func (h *guardHost) totalsLocked() Totals {
-	tot := h.tot.clone()
-	tot.Sent, tot.Reused = h.sent.Load(), h.reused.Load()
+func (h *guardHost) totalsLocked() (tot Totals) {
+	h.copyTotalsLocked(&tot)
 	return tot
 }
 
-func (h *guardHost) stats() HostStats {
+func (h *guardHost) copyTotalsLocked(tot *Totals) {
+	h.tot.copyTo(tot)
+	tot.Sent, tot.Reused = h.sent.Load(), h.reused.Load()
+}
+
+func (h *guardHost) readStats(hs *HostStats) {
+	tot := hs.Totals
 	h.mu.Lock()
 	l := h.refreshLocked(time.Now())
 	conns := make([]*guardConn, 0, len(h.conns))
 	for c := range h.conns {
 		conns = append(conns, c)
 	}
-	hs := HostStats{
+	h.copyTotalsLocked(&tot)
+	*hs = HostStats{
 		Host:              h.addr,
 		Proto:             h.proto.String(),
 		Open:              len(conns),
@@ -110,7 +120,9 @@ func (h *guardHost) stats() HostStats {
 		LearntIdle:        l.known.learnt,
 		LearntUnused:      l.learntUnused,
 		RTT:               h.known.path.connect,
-		Totals:            h.totalsLocked(),
+		MaxConns:          h.cfg.MaxConnsPerHost,
+		MaxWait:           h.cfg.MaxWait,
+		Totals:            tot,
 	}
 	h.mu.Unlock()
 	for _, c := range conns {
@@ -119,5 +131,4 @@ func (h *guardHost) stats() HostStats {
 		}
 	}
 	hs.InUse = hs.Open - hs.Idle
-	return hs
 }

@@ -52,7 +52,7 @@ func (h *guardHost) wait(ctx context.Context, w *waiter) error {
 	select {
 	case <-w.ready:
 		h.mu.Lock()
-		h.tot.WaitTime += time.Since(w.since)
+		h.waitedLocked(time.Since(w.since))
 		h.beginLocked()
 		h.mu.Unlock()
 		return nil
@@ -69,7 +69,7 @@ func (h *guardHost) leave(w *waiter, cause error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e := &Error{Phase: PhaseWait, Host: h.addr, Waited: time.Since(w.since), Queued: h.queue.len(), Err: cause}
-	h.tot.WaitTime += e.Waited
+	h.waitedLocked(e.Waited)
 	if cause == ErrWaitTimeout {
 		h.tot.WaitTimeouts++
 	}
@@ -79,6 +79,11 @@ func (h *guardHost) leave(w *waiter, cause error) error {
 	}
 	h.freeLocked()
 	return e
+}
+
+func (h *guardHost) waitedLocked(d time.Duration) {
+	h.tot.WaitTime += d
+	h.tot.WaitTimes.observe(d)
 }
 
 // freeLocked gives a slot to the oldest waiter.

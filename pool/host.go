@@ -16,10 +16,13 @@ type host struct {
 	route dialer.Route
 	cfg   HostConfig
 
+	shownProxy string // the proxy, as it may be shown
+
 	aliases []rawKey // guarded by Transport.mu
 
 	sent, reused atomic.Uint64 // Totals' counters that each request touches
 	waited       atomic.Int64  // Totals.WaitTime
+	waits        sharedHistogram
 	// trips are the requests without an answer. One may hold no connection and not wait for
 	// one either, as its last one failed and it is about to be sent again.
 	trips atomic.Int64

@@ -95,6 +95,7 @@ func (t *Transport) addHost(raw rawKey, proxy *url.URL) *host {
 			h.speaks.http2 = false
 		}
 		h.route.Addr, h.route.Proxy, h.route.Forward = key.addr, proxy, forward
+		h.shownProxy = shownProxy(proxy)
 		if raw.scheme == "https" {
 			h.route.TLS = t.set.tls
 			if raw.http1 {

@@ -88,6 +88,10 @@ func (h *host) idleLimit(announced time.Duration, used bool) inForce {
 func (h *host) forgetOld(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.forgetOldLocked(now)
+}
+
+func (h *host) forgetOldLocked(now time.Time) {
 	if h.known.used.events != nil || h.known.unused.events != nil {
 		h.refreshLocked(now)
 	}

@@ -20,6 +20,8 @@ type waiter struct {
 
 	place      uint64        // in the order of arrival; it keeps it when it has to wait anew
 	spent      time.Duration // waited before since
+	unbooked   time.Duration // of that, what isn't in host.waits yet
+	waited     bool          // there is something unbooked
 	queued     bool
 	dialled    bool       // a dial was started on its behalf
 	gate       *traceGate // that dial's way to the request's trace hooks

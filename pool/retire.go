@@ -7,10 +7,11 @@ import "time"
 // retire closes a connection that the caller holds, and then gives its slot to a
 // waiter's dial: the peer never sees more connections than the limit.
 func (h *host) retire(c *conn, reason CloseReason) {
+	idle := c.restedFor(reason, time.Now())
 	c.close()
 	handOver := reason == ReasonMadeRoom || h.twinWaitsLonger()
 	h.mu.Lock()
-	h.forgetConnLocked(c, reason)
+	h.forgetConnLocked(c, reason, idle)
 	if !handOver {
 		h.giveSlotLocked()
 		h.dialMissingLocked()
@@ -34,17 +35,36 @@ func (h *host) retireAside(c *conn, reason CloseReason) {
 }
 
 // forgetConnLocked takes an opened connection, which is closed and not idle any more,
-// out of the books, but for its slot.
-func (h *host) forgetConnLocked(c *conn, reason CloseReason) {
+// out of the books, but for its slot. idle is what restedFor has said.
+func (h *host) forgetConnLocked(c *conn, reason CloseReason, idle time.Duration) {
 	if c.state == connGone {
 		panic("pool: connection retired twice")
 	}
 	c.state = connGone
 	delete(h.conns, c)
-	h.tot.countClosed(reason)
+	h.tot.countClosed(reason, idle)
 	h.noteBehindLocked(c, reason)
 	now := time.Now()
 	h.noteFruitLocked(c, reason, now)
 	h.noteGoneLocked(c, reason, now)
 	h.t.noteQuietLocked(h)
+}
+
+// restedFor is for how long c, which the caller is about to retire, has carried no request;
+// negative: it carried one.
+func (c *conn) restedFor(reason CloseReason, now time.Time) time.Duration {
+	switch reason {
+	case ReasonPeerAborted, ReasonNotKept, ReasonUnread, ReasonCancelled, ReasonTimeout, ReasonError,
+		ReasonUpgraded, ReasonUploadUnsent, ReasonWornOut:
+		return -1
+	case ReasonClosed:
+		if c.killed.Load() != nil {
+			return -1
+		}
+	}
+	since := c.idleSince
+	if c.uses == 0 {
+		since = c.opened
+	}
+	return max(age(now, since), 0)
 }

@@ -276,6 +276,7 @@ func (s *script) wantAtRest() {
 	if t := st.Total; t.Opened != t.Closed || sum != t.Closed || t.Dials != t.Opened+t.DialsFailed {
 		s.Errorf("the books don't balance: %+v", t)
 	}
+	wantSplit(s.T, &st.Total)
 	if n := s.tr.idle.Load(); n != 0 {
 		s.Errorf("%d idle connections are counted", n)
 	}

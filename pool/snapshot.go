@@ -8,54 +8,87 @@ import (
 )
 
 // Stats returns a snapshot. It takes each host's lock for a moment, one after the other.
-func (t *Transport) Stats() Stats {
-	t.mu.RLock() // once, so that a host that is being forgotten counts in one of the two
-	s := Stats{Total: t.forgotten.clone(), Hosts: make([]HostStats, 0, len(t.hosts))}
-	hosts := t.hostsLocked()
-	t.mu.RUnlock()
-	for _, h := range hosts {
-		hs := h.stats()
-		s.Total.add(&hs.Totals)
-		s.Hosts = append(s.Hosts, hs)
-	}
-	slices.SortFunc(s.Hosts, func(a, b HostStats) int {
-		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(a.Proxy, b.Proxy))
-	})
+func (t *Transport) Stats() (s Stats) {
+	t.ReadStats(&s)
 	return s
 }
 
-func (h *host) stats() HostStats {
+// ReadStats is Stats for those who ask again and again: it replaces what *s says, and uses the
+// slices and maps that are there, so that it allocates next to nothing. Nobody else may use them
+// meanwhile.
+func (t *Transport) ReadStats(s *Stats) {
+	t.mu.RLock() // once, so that a host that is being forgotten counts in one of the two
+	hosts := t.hostsLocked()
+	s.begin(&t.forgotten, len(hosts))
+	t.mu.RUnlock()
+	slices.SortFunc(hosts, func(a, b *host) int {
+		return cmp.Or(cmp.Compare(a.key.addr, b.key.addr), cmp.Compare(a.key.scheme, b.key.scheme), cmp.Compare(a.shownProxy, b.shownProxy))
+	})
+	for _, h := range hosts {
+		s.add(h.readStats)
+	}
+}
+
+// begin empties s, which is to have n hosts, but for the counters of those that are forgotten.
+func (s *Stats) begin(forgotten *Totals, n int) {
+	s.Bounds = bucketBounds
+	forgotten.copyTo(&s.Total)
+	s.Hosts = slices.Grow(s.Hosts[:0], n)
+	if s.Hosts == nil {
+		s.Hosts = []HostStats{} // no host isn't null in JSON
+	}
+}
+
+// add adds the host that read describes, which may use the maps and the slice that it finds.
+func (s *Stats) add(read func(*HostStats)) {
+	s.Hosts = s.Hosts[:len(s.Hosts)+1]
+	hs := &s.Hosts[len(s.Hosts)-1]
+	read(hs)
+	s.Total.Add(&hs.Totals)
+}
+
+func (h *host) stats() (hs HostStats) {
+	h.readStats(&hs)
+	return hs
+}
+
+// readStats is stats in the maps and the slice of *hs.
+func (h *host) readStats(hs *HostStats) {
 	h.mu.Lock()
-	hs, shared := h.statsLocked()
+	shared := h.statsLocked(hs)
 	h.mu.Unlock()
 	slices.SortFunc(shared, func(a, b *conn) int { return a.opened.Compare(b.opened) })
 	for _, c := range shared {
 		hs.Conns = append(hs.Conns, c.stats())
 	}
-	return hs
 }
 
 // statsLocked also returns the HTTP/2 connections, which are to be asked without h.mu.
-func (h *host) statsLocked() (hs HostStats, shared []*conn) {
-	for c := range h.conns {
-		if c.state != connDialing && c.h2 != nil {
-			shared = append(shared, c)
+func (h *host) statsLocked(hs *HostStats) (shared []*conn) {
+	if h.speaks.http2 {
+		for c := range h.conns {
+			if c.state != connDialing && c.h2 != nil {
+				shared = append(shared, c)
+			}
 		}
 	}
-	tot := h.totalsLocked()
-	h.refreshLocked(time.Now())
+	conns, tot := hs.Conns[:0], hs.Totals
+	h.copyTotalsLocked(&tot)
+	h.forgetOldLocked(time.Now())
 	limits := h.limits.Load()
 	used, unused := h.idleLimit(h.shown, true), limits.unused
-	return HostStats{
+	*hs = HostStats{
 		Host:            h.key.addr,
 		Scheme:          h.key.scheme,
-		Proxy:           shownProxy(h.route.Proxy),
+		Proxy:           h.shownProxy,
 		Proto:           h.proto.String(),
 		Open:            h.openLocked(),
 		Idle:            h.idleLocked(),
 		InUse:           h.inUseLocked(),
 		Dialing:         h.dialing,
 		Waiting:         h.queue.len(),
+		MaxConns:        h.cfg.MaxConnsPerHost,
+		MaxWait:         h.cfg.MaxWait,
 		DialWindow:      h.window.size(),
 		IdleLimit:       used.limit,
 		IdleLimitSource: used.from.String(),
@@ -65,8 +98,10 @@ func (h *host) statsLocked() (hs HostStats, shared []*conn) {
 		LearntIdle:        limits.known.learnt,
 		LearntUnused:      limits.learntUnused,
 		RTT:               limits.known.connect,
+		Conns:             conns,
 		Totals:            tot,
-	}, shared
+	}
+	return shared
 }
 
 func (c *conn) stats() ConnStats {
@@ -86,10 +121,15 @@ func (c *conn) stats() ConnStats {
 }
 
 // totalsLocked is a copy of the host's counters, with those that are kept outside h.mu.
-func (h *host) totalsLocked() Totals {
-	tot := h.tot.clone()
-	tot.Sent, tot.Reused, tot.WaitTime = h.sent.Load(), h.reused.Load(), time.Duration(h.waited.Load())
+func (h *host) totalsLocked() (tot Totals) {
+	h.copyTotalsLocked(&tot)
 	return tot
+}
+
+func (h *host) copyTotalsLocked(tot *Totals) {
+	h.tot.copyTo(tot)
+	tot.Sent, tot.Reused = h.sent.Load(), h.reused.Load()
+	tot.WaitTime, tot.WaitTimes = time.Duration(h.waited.Load()), h.waits.load()
 }
 
 // shownProxy is a proxy's URL without its credentials, path and query.

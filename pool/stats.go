@@ -1,9 +1,6 @@
 package pool
 
-import (
-	"maps"
-	"time"
-)
+import "time"
 
 // A CloseReason says why the pool closed a connection.
 type CloseReason string
@@ -33,98 +30,6 @@ const (
 	ReasonWornOut      CloseReason = "worn out"             // HTTP/2: its answers failed to come in time, or its stream ids ran out
 )
 
-// Totals are counters that only grow.
-type Totals struct {
-	Sent         uint64 `json:"sent"`          // requests given to a connection, replacements included
-	Failed       uint64 `json:"failed"`        // RoundTrip calls that ended in an error
-	Reused       uint64 `json:"reused"`        // requests sent on a connection that had carried one before
-	Replaced     uint64 `json:"replaced"`      // requests sent again silently: their connection took no byte, or the peer refused them
-	Refused      uint64 `json:"refused"`       // HTTP/2: requests that the peer said it did not process
-	GoAways      uint64 `json:"goaways"`       // HTTP/2: connections on which the peer sent GOAWAY
-	Stale        uint64 `json:"stale"`         // idle connections found dead by the look before reuse
-	Dials        uint64 `json:"dials"`         // dials started
-	DialsFailed  uint64 `json:"dials_failed"`  // dials that ended in an error
-	DialsUnused  uint64 `json:"dials_unused"`  // dials whose connection nobody was waiting for any more
-	DialsAhead   uint64 `json:"dials_ahead"`   // dials that no request asked for: Warm, MinIdlePerHost, and renewals
-	Opened       uint64 `json:"opened"`        // connections opened
-	Closed       uint64 `json:"closed"`        // connections closed
-	Waited       uint64 `json:"waited"`        // requests that had to wait for capacity or a dial
-	WaitTimeouts uint64 `json:"wait_timeouts"` // requests that ended with ErrWaitTimeout or ErrTooManyWaiters
-	// WaitTime is the sum of the time that requests waited, in nanoseconds.
-	WaitTime time.Duration `json:"wait_time_ns"`
-	// Confirmed counts requests whose connection was asked for a sign of life
-	// (Config.ConfirmAfter), and ConfirmFailed those to which it gave none in time.
-	Confirmed     uint64 `json:"confirmed"`
-	ConfirmFailed uint64 `json:"confirm_failed"`
-	// IdleCloses counts how peers closed idle connections: "fin", "reset", "close_notify"
-	// (TLS), "408" (an answer with that status), "surplus" (other bytes), "goaway"
-	// (HTTP/2), "unknown".
-	IdleCloses map[string]uint64 `json:"idle_closes"`
-	// ClosedBy splits Closed by reason.
-	ClosedBy map[CloseReason]uint64 `json:"closed_by"`
-}
-
-func (t *Totals) add(o *Totals) {
-	t.Sent += o.Sent
-	t.Failed += o.Failed
-	t.Reused += o.Reused
-	t.Replaced += o.Replaced
-	t.Refused += o.Refused
-	t.GoAways += o.GoAways
-	t.Stale += o.Stale
-	t.Confirmed += o.Confirmed
-	t.ConfirmFailed += o.ConfirmFailed
-	t.Dials += o.Dials
-	t.DialsFailed += o.DialsFailed
-	t.DialsUnused += o.DialsUnused
-	t.DialsAhead += o.DialsAhead
-	t.Opened += o.Opened
-	t.Closed += o.Closed
-	t.Waited += o.Waited
-	t.WaitTimeouts += o.WaitTimeouts
-	t.WaitTime += o.WaitTime
-	if t.ClosedBy == nil {
-		t.ClosedBy = make(map[CloseReason]uint64, len(o.ClosedBy))
-	}
-	for r, n := range o.ClosedBy {
-		t.ClosedBy[r] += n
-	}
-	if t.IdleCloses == nil {
-		t.IdleCloses = make(map[string]uint64, len(o.IdleCloses))
-	}
-	for how, n := range o.IdleCloses {
-		t.IdleCloses[how] += n
-	}
-}
-
-func (t *Totals) countClosed(reason CloseReason) {
-	t.Closed++
-	if t.ClosedBy == nil {
-		t.ClosedBy = make(map[CloseReason]uint64)
-	}
-	t.ClosedBy[reason]++
-}
-
-func (t *Totals) countIdleClose(how idleClose) {
-	if t.IdleCloses == nil {
-		t.IdleCloses = make(map[string]uint64)
-	}
-	t.IdleCloses[string(how)]++
-}
-
-func (t *Totals) clone() Totals {
-	c := *t
-	c.ClosedBy = maps.Clone(t.ClosedBy)
-	if c.ClosedBy == nil {
-		c.ClosedBy = map[CloseReason]uint64{}
-	}
-	c.IdleCloses = maps.Clone(t.IdleCloses)
-	if c.IdleCloses == nil {
-		c.IdleCloses = map[string]uint64{}
-	}
-	return c
-}
-
 // HostStats is one host's part of a snapshot.
 type HostStats struct {
 	// Host is "host:port"; Scheme is "http" or "https"; Proxy is the proxy's
@@ -144,6 +49,11 @@ type HostStats struct {
 	InUse   int `json:"in_use"`
 	Dialing int `json:"dialing"`
 	Waiting int `json:"waiting"`
+	// MaxConns is the limit in force for connections, open and dialing together, and MaxWait how
+	// long a request may wait for capacity under it (Config.MaxConnsPerHost, Config.MaxWait).
+	// Zero: no limit.
+	MaxConns int           `json:"max_conns"`
+	MaxWait  time.Duration `json:"max_wait_ns"`
 	// DialWindow is how many dials may be in flight: it grows while dials are as fast as the
 	// best, and shrinks while they are slower, or fail.
 	DialWindow int `json:"dial_window"`
@@ -193,6 +103,9 @@ type ConnStats struct {
 
 // Stats is a plain snapshot. It shares nothing with the transport.
 type Stats struct {
+	// Bounds are the upper bounds of the buckets of each Histogram, in ascending order. They
+	// are the same for all.
+	Bounds [histogramBounds]time.Duration `json:"bounds_ns"`
 	// Hosts are the hosts in use, sorted by Host, then Scheme, then Proxy.
 	Hosts []HostStats `json:"hosts"`
 	// Total sums all hosts, forgotten ones included.

@@ -102,7 +102,7 @@ func (t *Transport) forgetLocked(h *host, now time.Time, keep time.Duration) tim
 	tot := h.totalsLocked()
 	stored, listed := h.stored, h.listed
 	h.mu.Unlock()
-	t.forgotten.add(&tot)
+	t.forgotten.Add(&tot)
 	t.removeHostLocked(h)
 	if stored {
 		t.unused = slices.DeleteFunc(t.unused, func(u unusedHost) bool { return u.h == h })

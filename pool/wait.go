@@ -119,7 +119,19 @@ func (h *host) leave(w *waiter, cause error) error {
 func (h *host) noteWait(w *waiter) {
 	d := time.Since(w.since)
 	w.spent += d
+	w.unbooked, w.waited = w.unbooked+d, true
 	h.waited.Add(int64(d))
+}
+
+// bookWait is called when w's request has a connection, or has given up. A request that was
+// given one that was no good has waited once, if it then had to wait again. A nil waiter never
+// waited.
+func (h *host) bookWait(w *waiter) {
+	if w == nil || !w.waited {
+		return
+	}
+	h.waits.observe(w.unbooked)
+	w.unbooked, w.waited = 0, false
 }
 
 // waitPhaseLocked says what w waits for: the dials under way cover the oldest waiters;

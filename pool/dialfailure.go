@@ -1,0 +1,38 @@
+package pool
+
+import (
+	"errors"
+
+	"example.com/connwise/dialer"
+)
+
+// DialFailures are dials that ended in an error, by the stage that failed.
+type DialFailures struct {
+	Resolve uint64 `json:"resolve"` // looking up the host's addresses, or the proxy's
+	Connect uint64 `json:"connect"` // TCP, to the host or to its proxy
+	Proxy   uint64 `json:"proxy"`   // CONNECT or SOCKS5
+	TLS     uint64 `json:"tls"`     // the handshake, and what was agreed on in it
+	// Abandoned are those that didn't fail by themselves: nobody waited for them any more, or
+	// the transport was closed.
+	Abandoned uint64 `json:"abandoned"`
+}
+
+// count counts the failure err of a dial.
+func (f *DialFailures) count(err error, abandoned bool) {
+	var stage dialer.Stage
+	if e, ok := errors.AsType[*dialer.Error](err); ok && !abandoned {
+		stage = e.Stage
+	}
+	switch stage {
+	case dialer.StageResolve:
+		f.Resolve++
+	case dialer.StageConnect:
+		f.Connect++
+	case dialer.StageProxy:
+		f.Proxy++
+	case dialer.StageTLS:
+		f.TLS++
+	default:
+		f.Abandoned++
+	}
+}
