@@ -2,6 +2,7 @@ package retry_test
 
 import (
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -67,10 +68,26 @@ func TestA10_EveryRequest(t *testing.T) {
 		func(c *http.Client, u string) (*http.Response, error) {
 			return c.Post(u, "text/plain", strings.NewReader("x"))
 		},
+		func(c *http.Client, u string) (*http.Response, error) {
+			body, contentType := multipartUpload()
+			return c.Post(u, contentType, strings.NewReader(body))
+		},
+		func(c *http.Client, u string) (*http.Response, error) { // of unknown length, and only once to be had
+			return c.Post(u, "text/plain", io.MultiReader(strings.NewReader("x")))
+		},
+		func(c *http.Client, u string) (*http.Response, error) {
+			req, err := http.NewRequest("DELETE", u, nil)
+			if err != nil {
+				return nil, err
+			}
+			return c.Do(req)
+		},
 	}
 	for i, way := range ways {
 		o := newOrigin(t, true)
-		r := newRig(t, quick(retry.NeverTimeouts()), []string{refused, noHost}, nil)
+		policy := quick(retry.NeverTimeouts())
+		policy.LeaveOneShot = false // that is rule A6
+		r := newRig(t, policy, []string{refused, noHost}, nil)
 		resp, err := way(r.Client, o.url())
 		if err != nil {
 			t.Errorf("way %d: %v", i, err)
@@ -115,4 +132,43 @@ type losing struct {
 func (l *losing) RoundTrip(*http.Request) (*http.Response, error) {
 	l.attempts++
 	return nil, l.err
+}
+
+// TestA12_OnTheWire: the same over TLS, with a real failure in which nothing tells the phase:
+// sent or never sent, there is no way to know, so that a POST has one attempt.
+func TestA12_OnTheWire(t *testing.T) {
+	for _, w := range []way{unsentWays[0], unsentWays[8], sentWays[0], sentWays[2]} {
+		for _, name := range systems {
+			for _, verb := range verbs {
+				policy, _ := retry.Named(name)
+				o, r := w.start(t, retry.Off(), 4)
+				r.Client.Transport = &retry.Transport{Base: mute{r.pool}, Policy: quick(policy)}
+				res := r.do(verb, o.url(), nil)
+				want := 1
+				if slices.Contains(mayRepeat[name], verb) {
+					want = map[string]int{"once": 2}[name]
+					if want == 0 {
+						want = 3
+					}
+				}
+				if res.err == nil || res.report.Retries != want-1 {
+					t.Errorf("%s, %s, %s: %d retries, want %d: %v", w.name, name, verb, res.report.Retries, want-1, res.err)
+				}
+				if n := len(o.requests()); n != want && !w.phase.Unprocessed() {
+					t.Errorf("%s, %s, %s: the server saw %d requests, want %d", w.name, name, verb, n, want)
+				}
+			}
+		}
+	}
+}
+
+// A mute transport fails with texts.
+type mute struct{ next http.RoundTripper }
+
+func (m mute) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := m.next.RoundTrip(req)
+	if err != nil {
+		err = errors.New(err.Error())
+	}
+	return resp, err
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"example.com/connwise/dialer"
 	"example.com/connwise/pool"
 	"example.com/connwise/retry"
 )
@@ -36,6 +38,37 @@ func TestA1_StaleConnection(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestA1_BeforeTheFirstByte: the look before the request has found nothing, and the connection
+// takes no byte of it. On a connection that was kept the pool replaces it; a new one costs a retry.
+// The server sees the request once, whole, with either.
+func TestA1_BeforeTheFirstByte(t *testing.T) {
+	for _, name := range systems {
+		for _, p := range payloads() {
+			for kept := range 2 {
+				policy, _ := retry.Named(name)
+				o := newOrigin(t, true)
+				calls := 0
+				r := newRig(t, quick(policy), nil, func(r *rig, cfg *pool.Config) {
+					watched(r, cfg)
+					cfg.BeforeSend = func(*http.Request) error {
+						if calls++; calls == 1+kept {
+							return (<-r.dials).(*dialer.Conn).CloseWrite()
+						}
+						return nil
+					}
+				})
+				var want []seen
+				if kept == 1 {
+					r.wantOK(r.do("GET", o.url(), nil), 0)
+					want = append(want, seen{method: "GET"})
+				}
+				r.wantOK(r.sendPayload(o.url(), p), 1-kept)
+				o.wantSeen(append(want, p.seen())...)
+			}
+		}
 	}
 }
 

@@ -77,6 +77,7 @@ func TestB8_OneEvent(t *testing.T) {
 				t.Errorf("a breaker saw %v successes and failures, want %v", got, want)
 			}
 			r.wantRetries(res, tt.retries)
+			wantAttempts(t, res, tt.retries)
 			fields := event(t, res)
 			n, has := fields["retries"]
 			list, lists := fields["retry_errors"].([]any)
@@ -84,6 +85,23 @@ func TestB8_OneEvent(t *testing.T) {
 				t.Errorf("the event is %v, want %d retries", fields, tt.retries)
 			}
 		})
+	}
+}
+
+// wantAttempts checks that all attempts are reported, and the error is one of the retry layer's, if
+// there was a retry, and otherwise nothing is.
+func wantAttempts(t *testing.T, res result, retries int) {
+	t.Helper()
+	want := 0
+	if retries > 0 {
+		want = retries + 1
+	}
+	if n := len(res.report.Attempts); n != want {
+		t.Errorf("%d attempts are reported, want %d", n, want)
+	}
+	e, ok := errors.AsType[*retry.Error](res.err)
+	if ok != (res.err != nil && retries > 0) || ok && len(e.Report.Attempts) != want {
+		t.Errorf("%v is a *retry.Error: %v", res.err, ok)
 	}
 }
 
@@ -145,6 +163,7 @@ func TestB9_OneErrorType(t *testing.T) {
 			if w.is != nil && !errors.Is(res.err, w.is) {
 				t.Errorf("%v isn't in the chain of %v", w.is, res.err)
 			}
+			wantAttempts(t, res, res.report.Retries)
 		})
 	}
 }

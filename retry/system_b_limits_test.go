@@ -95,7 +95,8 @@ func TestB7_WorstCase(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			o := newOrigin(t, true, []string{tt.act}, []string{tt.act}, []string{tt.act})
-			r := newRig(t, retry.Once(), nil, func(_ *rig, cfg *pool.Config) { tt.limit(cfg) })
+			policy := retry.Once()
+			r := newRig(t, policy, nil, func(_ *rig, cfg *pool.Config) { tt.limit(cfg) })
 			var body io.Reader
 			if tt.body != nil {
 				body = bytes.NewReader(tt.body)
@@ -104,13 +105,21 @@ func TestB7_WorstCase(t *testing.T) {
 			res := r.do(tt.verb, o.url(), body)
 			took := time.Since(start)
 			r.wantRetries(res, 1)
-			if least, most := 2*budget+100*time.Millisecond, 2*budget+200*time.Millisecond+hurry; took < least || took > most {
+			if least, most := 2*budget+100*time.Millisecond, policy.WorstCase(budget)+hurry; took < least || took > most {
 				t.Errorf("took %v, want %v to %v", took, least, most)
 			}
 			if n := o.accepted(); n != 2 {
 				t.Errorf("%d attempts, want 2", n)
 			}
 		})
+	}
+}
+
+// TestB7_Stated: with a second to connect, three to write and five to read.
+func TestB7_Stated(t *testing.T) {
+	policy := retry.Once()
+	if got := policy.WorstCase((1 + 3 + 5) * time.Second); got != 18200*time.Millisecond {
+		t.Errorf("the worst case is %v, want two attempts' budgets and 200 ms", got)
 	}
 }
 
