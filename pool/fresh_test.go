@@ -231,6 +231,16 @@ func TestPreferFreshThatIsCancelled(t *testing.T) {
 	})
 }
 
+// What it is sent back to is for the next look to refuse, also if its time is over by then.
+func TestSettlingIsNoError(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ws := wish{ctx: ctx, taste: &taste{fresh: time.Now()}}
+	if !(&host{}).settles(&ws, errSettle) || ws.taste != nil {
+		t.Error("it would be the caller's")
+	}
+}
+
 // Both preferences are counted with: the one that meets both, a dial, an address that isn't
 // avoided, a fresh one.
 func TestPreferencesInTheirOrder(t *testing.T) {

@@ -221,3 +221,21 @@ func TestPreferFreshIsGivenUpWithAConnection(t *testing.T) {
 		s.wantNoDial()
 	})
 }
+
+// Before the peer's SETTINGS a connection is still being opened, and so as good as a dial; who
+// has no preference can take it likewise, and leaves nobody behind who waits for it.
+func TestPreferFreshTakesWhatIsBeingOpened(t *testing.T) {
+	h2Bubble(t, Config{MaxRequestsPerConn: 1}, func(s *script) {
+		gone := s.get()
+		d := s.wantDial()
+		gone.cancel()
+		<-gone.done
+		p := d.finishH2()
+		tp := s.getIn(s.laterFresh())
+		s.wantNoDial()
+		q := p.wantRequest() // it doesn't wait for more
+		p.settings(100)
+		p.answer(q)
+		tp.wantOK()
+	})
+}
