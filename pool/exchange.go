@@ -128,24 +128,6 @@ func (c *call) prepare() error {
 	return nil
 }
 
-// beforeSend calls the hooks, the transport's first, and looks at what they have made of the
-// header.
-func (c *call) beforeSend() error {
-	all := [...]func(*http.Request) error{c.t.set.BeforeSend, c.opts.beforeSend}
-	for _, f := range all {
-		if f == nil {
-			continue
-		}
-		if err := f(c.req); err != nil {
-			return &CallerError{CallerHook, err}
-		}
-		if bad := invalidField(c.req.Header, c.req.Method == http.MethodConnect); bad != "" {
-			return &CallerError{CallerHook, errors.New("pool: BeforeSend has set an invalid header " + bad)}
-		}
-	}
-	return nil
-}
-
 // wire is the request as the connection sends it.
 func (c *call) wire() wire.Request {
 	r := wire.Request{Request: c.req, Small: c.small, Confirm: c.asks, ReadTimeout: c.opts.readTimeout}

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 )
@@ -84,4 +85,22 @@ func WithBeforeSend(ctx context.Context, f func(*http.Request) error) context.Co
 			return f(req)
 		}
 	})
+}
+
+// beforeSend calls the hooks, the transport's first, and looks at what they have made of the
+// header.
+func (c *call) beforeSend() error {
+	all := [...]func(*http.Request) error{c.t.set.BeforeSend, c.opts.beforeSend}
+	for _, f := range all {
+		if f == nil {
+			continue
+		}
+		if err := f(c.req); err != nil {
+			return &CallerError{CallerHook, err}
+		}
+		if bad := invalidField(c.req.Header, c.req.Method == http.MethodConnect); bad != "" {
+			return &CallerError{CallerHook, errors.New("pool: BeforeSend has set an invalid header " + bad)}
+		}
+	}
+	return nil
 }
