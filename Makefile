@@ -5,7 +5,7 @@ COUNT ?= 6
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-proxies test-bulk test-idle test-capacity test-recipes lint vulncheck bench fuzz cover tidy-check
+.PHONY: help build test test-proxies test-bulk test-idle test-capacity test-recipes test-oracle lint vulncheck bench fuzz cover tidy-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ test-capacity: ## warm connections, limits and bursts behind real proxies, for a
 
 test-recipes: ## run the examples with oauth2 and OpenTelemetry, a module of their own (internal/recipes)
 	cd internal/recipes && $(GO) test -race -shuffle=on ./...
+
+test-oracle: ## hold what 200,000 requests say of their fate against a peer that fails in every way
+	CONNWISE_ORACLE=200000 $(GO) test -count=1 -timeout 15m -run PrecisionAndRecall -v ./internal/oracle
 
 lint: ## gofmt, go vet and staticcheck (pinned in go.mod)
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi

@@ -24,6 +24,7 @@ var allowed = map[string][]string{
 	"/internal/layout":    {},
 	"/internal/peer":      {},
 	"/internal/scenario":  {},
+	"/internal/oracle":    {},
 	"/internal/realproxy": {},
 	"/pool":               {"/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace"},
 	"/retry":              {"/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace"},

@@ -72,6 +72,9 @@ func (a *Authority) Roots() *x509.CertPool {
 	return pool
 }
 
+// Certificate returns the server certificate with its key, for servers of one's own.
+func (a *Authority) Certificate() tls.Certificate { return a.leaf }
+
 func (a *Authority) serverConfig() *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{a.leaf}, NextProtos: []string{"http/1.1"}}
 }

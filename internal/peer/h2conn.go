@@ -135,6 +135,9 @@ func unreadable(err error) bool {
 	return conn || stream || errors.Is(err, http2.ErrFrameTooLarge)
 }
 
+// NetConn returns the connection as the server accepted it, below TLS.
+func (c *H2Conn) NetConn() net.Conn { return c.raw }
+
 // Done is closed when the server is told to end, for scripts that read nothing.
 func (c *H2Conn) Done() <-chan struct{} { return c.srv.done }
 
