@@ -16,35 +16,36 @@ import (
 const hurry = 3 * time.Second
 
 // gaps makes n calls at once whose first attempt is lost, and returns the time from there to
-// the second, as the origins see it.
-func gaps(t *testing.T, policy retry.Policy, n int) []time.Duration {
+// the second, as the origins see it, and the wait that was chosen.
+func gaps(t *testing.T, policy retry.Policy, n int) (all, waits []time.Duration) {
 	t.Helper()
-	all := make([]time.Duration, n)
+	all, waits = make([]time.Duration, n), make([]time.Duration, n)
 	var wg sync.WaitGroup
 	for i := range all {
 		o := newOrigin(t, true, []string{cutFIN})
 		r := newRig(t, policy, nil, nil)
 		wg.Go(func() {
-			r.wantOK(r.do("GET", o.url(), nil), 1)
-			if at := o.times(); len(at) == 2 {
-				all[i] = at[1].Sub(at[0])
+			res := r.do("GET", o.url(), nil)
+			r.wantOK(res, 1)
+			if at := o.times(); len(at) == 2 && len(res.report.Attempts) == 2 {
+				all[i], waits[i] = at[1].Sub(at[0]), res.report.Attempts[0].Wait
 			}
 		})
 	}
 	wg.Wait()
-	return all
+	return all, waits
 }
 
 // TestB4_OneRetry: after 100 ms to 200 ms, and callers that failed together don't come back
 // together.
 func TestB4_OneRetry(t *testing.T) {
-	all := gaps(t, retry.Once(), 12)
-	least, most := slices.Min(all), slices.Max(all)
-	if least < 100*time.Millisecond || most > 200*time.Millisecond+hurry {
+	all, waits := gaps(t, retry.Once(), 12)
+	if least, most := slices.Min(all), slices.Max(all); least < 100*time.Millisecond || most > 200*time.Millisecond+hurry {
 		t.Errorf("the second attempts came after %v to %v, want 100 ms to 200 ms", least, most)
 	}
-	if most-least < 5*time.Millisecond { // the odds are 1 to 10^13
-		t.Errorf("all second attempts came after %v to %v: in lockstep", least, most)
+	least, most := slices.Min(waits), slices.Max(waits)
+	if least < 100*time.Millisecond || most > 200*time.Millisecond || most-least < 5*time.Millisecond { // the odds are 1 to 10^13
+		t.Errorf("the waits are %v, want 100 ms to 200 ms at random", waits)
 	}
 	for _, w := range []way{unsentWays[0], sentWays[0]} { // and there's no third
 		o, r := w.start(t, quick(retry.Once()), 2)
@@ -59,8 +60,8 @@ func TestB4_OneRetry(t *testing.T) {
 func TestB4_Settings(t *testing.T) {
 	slow := retry.Once()
 	slow.Interval, slow.Spread = 300*time.Millisecond, -1
-	if got := gaps(t, slow, 1)[0]; got < 300*time.Millisecond || got > 300*time.Millisecond+hurry {
-		t.Errorf("the second attempt came after %v, want 300 ms", got)
+	if all, _ := gaps(t, slow, 1); all[0] < 300*time.Millisecond || all[0] > 300*time.Millisecond+hurry {
+		t.Errorf("the second attempt came after %v, want 300 ms", all[0])
 	}
 	for _, retries := range []int{-1, 1, 3} {
 		policy := quick(retry.Once())
