@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -83,31 +84,41 @@ func TestHooksTLSLayerHidesNoSurplus(t *testing.T) {
 	}
 }
 
-// A hook may take its time. What has become of the connection meanwhile is looked at
-// again before the first byte.
+// A hook, the transport's or the request's own, may take its time. What has become of the
+// connection meanwhile is looked at again before the first byte.
 func TestConnectionThatDiesWhileAHookRuns(t *testing.T) {
 	for name, ruin := range map[string]func(*peerConn){
 		"closed":  func(p *peerConn) { p.CloseWrite() },
 		"too old": func(*peerConn) { time.Sleep(time.Second) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			var p *peerConn
-			cfg := Config{ProxyIdleTimeout: time.Second, BeforeSend: func(r *http.Request) error {
-				if p != nil && r.Method == "POST" {
-					ruin(p)
-					p = nil
-					time.Sleep(time.Millisecond) // what was sent has arrived
+		for _, own := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/own %v", name, own), func(t *testing.T) {
+				var p *peerConn
+				hook := func(r *http.Request) error {
+					if p != nil && r.Method == "POST" {
+						ruin(p)
+						p = nil
+						time.Sleep(time.Millisecond) // what was sent has arrived
+					}
+					return nil
 				}
-				return nil
-			}}
-			inBubble(t, cfg, func(s *script) {
-				p = s.exchange()
-				tp := s.start(s.request("POST", strings.NewReader("x")))
-				time.Sleep(time.Second + time.Millisecond)
-				s.wantDial().finish().serve("ok")
-				tp.wantBody("ok")
+				cfg := Config{ProxyIdleTimeout: time.Second}
+				if !own {
+					cfg.BeforeSend = hook
+				}
+				inBubble(t, cfg, func(s *script) {
+					p = s.exchange()
+					req := s.request("POST", strings.NewReader("x"))
+					if own {
+						req = req.WithContext(WithBeforeSend(s.Context(), hook))
+					}
+					tp := s.start(req)
+					time.Sleep(time.Second + time.Millisecond)
+					s.wantDial().finish().serve("ok")
+					tp.wantBody("ok")
+				})
 			})
-		})
+		}
 	}
 }
 
