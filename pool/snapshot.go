@@ -21,12 +21,27 @@ func (t *Transport) ReadStats(s *Stats) {
 	hosts := t.hostsLocked()
 	s.begin(&t.forgotten, len(hosts))
 	t.mu.RUnlock()
-	slices.SortFunc(hosts, func(a, b *host) int {
-		return cmp.Or(cmp.Compare(a.key.addr, b.key.addr), cmp.Compare(a.key.scheme, b.key.scheme), cmp.Compare(a.shownProxy, b.shownProxy))
-	})
+	slices.SortFunc(hosts, inOrder)
 	for _, h := range hosts {
 		s.add(h.readStats)
 	}
+}
+
+// inOrder sorts by what is shown first. What isn't keeps two of one name from changing places.
+func inOrder(a, b *host) int {
+	return cmp.Or(cmp.Compare(a.key.addr, b.key.addr), cmp.Compare(a.key.scheme, b.key.scheme),
+		cmp.Compare(a.shownProxy, b.shownProxy), cmp.Compare(a.key.proxy, b.key.proxy), a.compareTwin(b))
+}
+
+// compareTwin puts the one for what only HTTP/1 can carry last.
+func (h *host) compareTwin(o *host) int {
+	switch {
+	case h.key.http1 == o.key.http1:
+		return 0
+	case o.key.http1:
+		return -1
+	}
+	return 1
 }
 
 // begin empties s, which is to have n hosts, but for the counters of those that are forgotten.
@@ -108,9 +123,17 @@ func (c *conn) stats() ConnStats {
 	at, addr := c.h2.State(), remoteAddr(c.nc)
 	c.h.mu.Lock()
 	defer c.h.mu.Unlock()
+	state, idle := c.state.shown(), time.Duration(0)
+	if c.streams == 0 {
+		state, idle = "idle", max(age(time.Now(), c.idleSince), 0)
+	}
 	return ConnStats{
 		Addr:        addr,
+		Proto:       protocolHTTP2.String(),
+		State:       state,
 		Age:         time.Since(c.opened),
+		Idle:        idle,
+		Requests:    c.uses,
 		Streams:     c.streams,
 		StreamLimit: c.limit,
 		GoAway:      c.goAway,

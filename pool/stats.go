@@ -77,19 +77,28 @@ type HostStats struct {
 	// what answers for it.
 	RTT time.Duration `json:"rtt_ns"`
 
-	// Conns are the open HTTP/2 connections, the oldest first.
+	// Conns are the open HTTP/2 connections, the oldest first. Those of HTTP/1, of which there
+	// may be many, are in StatsOf's answer only.
 	Conns []ConnStats `json:"conns,omitempty"`
 
 	Totals
 }
 
-// ConnStats is an HTTP/2 connection's part of a snapshot.
+// ConnStats is a connection's part of a snapshot.
 type ConnStats struct {
-	Addr string        `json:"addr"`   // the remote address
-	Age  time.Duration `json:"age_ns"` // since it was opened
+	Addr  string `json:"addr"`  // the remote address
+	Proto string `json:"proto"` // "HTTP/1.1" or "HTTP/2.0"
+	// State is "in use" or "idle", or of an idle one that isn't to be used "settling" (for a
+	// moment, to see whether the peer closes it) or "witness" (it shows when the peer does).
+	State string        `json:"state"`
+	Age   time.Duration `json:"age_ns"`  // since it was opened
+	Idle  time.Duration `json:"idle_ns"` // since its last answer ended; zero while it is in use
+	// Requests counts those begun on it. It is -1 for an HTTP/1 connection in use: only who
+	// has it knows.
+	Requests int `json:"requests"`
 
 	// Streams are the requests that hold it, and StreamLimit how many the peer takes: one
-	// before it has said so.
+	// before it has said so, and with HTTP/1.
 	Streams     int `json:"streams"`
 	StreamLimit int `json:"stream_limit"`
 	// GoAway says that the peer sent GOAWAY: it takes no new request.
