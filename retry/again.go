@@ -15,26 +15,35 @@ func (c *call) again(before *http.Request, a *attempt, delay time.Duration) (*ht
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	ctx := c.elsewhere(before.Context(), a.err)
-	if a.err == nil {
-		a.err = statusError(a.resp)
-		c.past.Attempts[len(c.past.Attempts)-1].Err = a.err
-	}
 	discard(c.req, a.resp)
+	a.resp = nil
 	whole, cancel := c.whole()
 	defer cancel()
-	if stop := wait(whole, timer.C); stop != nil {
-		return nil, &StoppedError{Err: stop, Last: a.err}
-	}
-	next, stop := c.body.next(whole)
+	stop := wait(whole, timer.C)
 	if stop != nil {
-		return nil, &StoppedError{Err: stop, Last: a.err}
+		return nil, c.stopped(stop, a.err)
 	}
+	next, stop := c.body.next(ctx, whole)
+	if stop != nil {
+		return nil, c.stopped(stop, a.err)
+	}
+	c.t.counts.resent(c.last())
 	c.past.Retries++
 	c.past.Errors = append(c.past.Errors, a.err)
-	if ctx == c.req.Context() {
-		return next, nil
+	return next, nil
+}
+
+// stopped is the end of a call whose next attempt was due, and isn't made.
+func (c *call) stopped(why, last error) *StoppedError {
+	a := c.last()
+	a.Wait, a.Reason = 0, ReasonOutOfTime
+	if over(c.req) != nil {
+		a.Reason = ReasonEnded
+	} else if _, ok := why.(*pool.CallerError); ok {
+		a.Reason = ReasonBody
 	}
-	return next.WithContext(ctx), nil
+	c.t.counts.refused(a.Reason)
+	return &StoppedError{Err: why, Last: last, unprocessed: c.past.unprocessed()}
 }
 
 // elsewhere makes the next attempt prefer other connections than the one on which an attempt
@@ -58,8 +67,7 @@ func (c *call) whole() (*http.Request, context.CancelFunc) {
 	if c.policy.CallTimeout <= 0 {
 		return c.req, func() {}
 	}
-	late := &TimeoutError{Field: "CallTimeout", After: c.policy.CallTimeout}
-	ctx, cancel := context.WithTimeoutCause(c.req.Context(), c.left(), late)
+	ctx, cancel := context.WithTimeoutCause(c.req.Context(), c.left(), c.policy.callTimeout())
 	return c.req.WithContext(ctx), cancel
 }
 

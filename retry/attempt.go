@@ -30,13 +30,13 @@ func (c *call) send(req *http.Request) attempt {
 	if c.policy.maxRetries() > 0 {
 		a.sent, a.note = c.t.track(a.sent, c.retries() > 0)
 	}
-	a.sent, a.limit = c.limited(a.sent)
 	if c.t.BeforeAttempt != nil {
-		a.sent, a.err = c.announce(a.sent)
+		if a.sent, a.err = c.announce(a.sent); a.err != nil {
+			return a
+		}
 	}
-	if a.err == nil {
-		a.resp, a.err = c.t.attempt(a.sent)
-	}
+	a.sent, a.limit = c.limited(a.sent)
+	a.resp, a.err = c.t.attempt(a.sent)
 	if a.resp == nil && a.err == nil {
 		a.err = fmt.Errorf("retry: %T returned neither an answer nor an error", c.t.base())
 	}
@@ -77,13 +77,39 @@ func (c *call) announce(req *http.Request) (*http.Request, error) {
 	if c.t.pool != nil {
 		return r.WithContext(pool.WithBeforeSend(req.Context(), func(sent *http.Request) error { return hook(sent, retry) })), nil
 	}
-	if err := hook(r, retry); err != nil {
-		if r.Body != nil {
-			r.Body.Close() // as a RoundTripper does
+	return r, ask(hook, r, retry)
+}
+
+// ask calls the hook where no pool does. A veto is the same error as a pool's. The body is then
+// closed, as by a RoundTripper, and so it is if the hook panics.
+func ask(hook func(*http.Request, int) error, r *http.Request, retry int) error {
+	passed := false
+	defer func() {
+		if !passed && r.Body != nil {
+			r.Body.Close()
 		}
-		return r, &pool.CallerError{Source: pool.CallerHook, Err: err}
+	}()
+	if err := hook(r, retry); err != nil {
+		veto := &pool.CallerError{Source: pool.CallerHook, Err: err}
+		return &pool.Error{Phase: pool.PhaseUnsent, Host: hostOf(r), Err: veto}
 	}
-	return r, nil
+	passed = true
+	return nil
+}
+
+// abandon closes the answer that nobody gets.
+func (a *attempt) abandon() {
+	if a.resp != nil && a.resp.Body != nil {
+		a.resp.Body.Close()
+	}
+}
+
+// hostOf is what an error names where no pool does.
+func hostOf(req *http.Request) string {
+	if req.URL == nil {
+		return req.Host
+	}
+	return req.URL.Host
 }
 
 // record is the attempt as a report has it.

@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -81,15 +82,15 @@ func (b *body) first() *http.Request {
 	return b.req
 }
 
-// next returns a later attempt. A *pool.CallerError has what GetBody or Seek returned.
-// The end of whole, which is the request itself, ends the wait for a Read that is under way.
-func (b *body) next(whole *http.Request) (*http.Request, error) {
+// next returns a later attempt, with a context made of the caller's: its values and trace remain.
+// A *pool.CallerError has what GetBody or Seek returned. The end of whole, which is the request
+// itself, ends the wait for a Read that is under way.
+func (b *body) next(ctx context.Context, whole *http.Request) (*http.Request, error) {
 	rc, err := b.again(whole)
 	if err != nil {
 		return nil, err
 	}
-	// A shallow copy with the same context: the caller's values and trace remain.
-	r := b.req.WithContext(b.req.Context())
+	r := b.req.WithContext(ctx)
 	r.Body = rc
 	return r, nil
 }

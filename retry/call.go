@@ -26,6 +26,9 @@ type past struct {
 	spent [2]int
 }
 
+// last is the last attempt that has failed.
+func (c *call) last() *Attempt { return &c.past.Attempts[len(c.past.Attempts)-1] }
+
 // retries is how often the request has been sent again.
 func (c *call) retries() int {
 	if c.past == nil {
@@ -39,8 +42,13 @@ func (c *call) succeeded(a *attempt) bool {
 }
 
 // goOn ends a call whose first attempt was no success.
-func (c *call) goOn(before *http.Request, a *attempt) (*http.Response, error) {
+func (c *call) goOn(before *http.Request, a *attempt) (resp *http.Response, err error) {
 	c.past = new(past)
+	defer func() {
+		if resp == nil && err == nil { // a hook of the caller's has panicked
+			a.abandon()
+		}
+	}()
 	for {
 		d := c.decide(a)
 		switch {
@@ -88,10 +96,15 @@ func (c *call) decide(a *attempt) Decision {
 			d.Reason = v.Reason
 		}
 	}
+	if d.Retry && a.err == nil {
+		a.err = statusError(a.resp)
+	}
 	d.Attempt = a.record(&o)
 	d.Attempt.Reason, d.Attempt.Wait = d.Reason, d.Wait
 	c.past.Attempts = append(c.past.Attempts, d.Attempt)
-	c.t.counts.decided(&o, &d)
+	if !d.Retry {
+		c.t.counts.refused(d.Reason)
+	}
 	if c.t.OnDecision != nil {
 		c.t.OnDecision(d)
 	}

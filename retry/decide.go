@@ -206,7 +206,7 @@ func (p *Policy) mayRepeat(o Outcome) (Reason, bool) {
 		return ReasonRepeatable, true
 	case o.Opted == OptInCall, o.Opted == OptInHeader && !p.IgnoreIdempotencyKey:
 		return ReasonOptedIn, true
-	case p.ResendHeadOnly && o.HeadOnly && o.Status == 0:
+	case p.ResendHeadOnly && o.HeadOnly && !o.Earlier && o.Status == 0:
 		return ReasonHeadOnly, true
 	}
 	return ReasonProcessed, false

@@ -51,12 +51,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // The last one's proof says nothing of those before: a GET that was executed, was sent again, and
 // could not connect has been executed. False is no proof of the contrary.
 func (e *Error) Unprocessed() bool {
-	for _, a := range e.Report.Attempts {
-		if !a.Evidence.Unprocessed() {
-			return false
-		}
-	}
-	return true
+	return e.Report.unprocessed()
 }
 
 // Timeout reports whether a time limit ended the last attempt, or the wait after it.
@@ -65,15 +60,17 @@ func (e *Error) Timeout() bool { return timedOut(e.Err) }
 // Temporary is what net.Error asks for. It reports the same as Timeout.
 func (e *Error) Temporary() bool { return e.Timeout() }
 
-// A StoppedError is the end of a call whose next attempt was due and could not be made:
-// the request's context ended during the wait, or its body could not be had again.
-// errors.Is and errors.As find both: why it stopped, and how the last attempt had failed.
+// A StoppedError is the end of a call whose next attempt was due and could not be made: the
+// request's context or the policy's CallTimeout ended during the wait, or the body could not be
+// had again. errors.Is and errors.As find both: how the last attempt had failed, and why it stopped.
 type StoppedError struct {
-	// Err is the context's error, with its cause, or a *pool.CallerError with what
-	// GetBody or Seek returned.
+	// Err is the context's error, with its cause (a *TimeoutError if it is CallTimeout), or a
+	// *pool.CallerError with what GetBody or Seek returned.
 	Err error
 	// Last is the last attempt's own error, or a *StatusError for an answer.
 	Last error
+
+	unprocessed bool
 }
 
 // Error names both errors.
@@ -81,8 +78,12 @@ func (e *StoppedError) Error() string {
 	return "retry: no further attempt: " + e.Err.Error() + " (last attempt: " + e.Last.Error() + ")"
 }
 
-// Unwrap returns Err and Last, in this order.
-func (e *StoppedError) Unwrap() []error { return []error{e.Err, e.Last} }
+// Unwrap returns Last and Err, in this order: a context's cause may be the error of another
+// request, which says nothing of this one.
+func (e *StoppedError) Unwrap() []error { return []error{e.Last, e.Err} }
+
+// Unprocessed reports whether it is proven of every attempt that no server has processed it.
+func (e *StoppedError) Unprocessed() bool { return e.unprocessed }
 
 // Timeout reports whether a time limit ended the wait. How the last attempt ended doesn't
 // matter: its own Timeout method tells.

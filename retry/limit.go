@@ -3,10 +3,11 @@ package retry
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"example.com/connwise/pool"
 )
 
 // A limit is the time that the policy gives an attempt until its answer's head is there. It's
@@ -18,7 +19,7 @@ type limit struct {
 	cancel          context.CancelCauseFunc
 	timer           *time.Timer
 	cause           *TimeoutError
-	over            atomic.Bool // it has fired
+	over            atomic.Bool // it has fired, or can't any more: the answer was there first
 }
 
 // limited returns the request with a limit, if the policy has one.
@@ -31,7 +32,7 @@ func (c *call) limited(req *http.Request) (*http.Request, *limit) {
 	d := p.AttemptTimeout
 	if p.CallTimeout > 0 {
 		if left := max(c.left(), 0); d <= 0 || left < d {
-			d, l.cause = left, &TimeoutError{Field: "CallTimeout", After: p.CallTimeout}
+			d, l.cause = left, p.callTimeout()
 		}
 	}
 	l.Context, l.cancel = context.WithCancelCause(req.Context())
@@ -39,16 +40,22 @@ func (c *call) limited(req *http.Request) (*http.Request, *limit) {
 	return req.WithContext(l), l
 }
 
+// callTimeout is how a call ends by CallTimeout.
+func (p *Policy) callTimeout() *TimeoutError {
+	return &TimeoutError{Field: "CallTimeout", After: p.CallTimeout}
+}
+
 func (l *limit) fire() {
-	l.over.Store(true)
-	l.cancel(l.cause)
+	if l.over.CompareAndSwap(false, true) {
+		l.cancel(l.cause)
+	}
 }
 
 // Err returns context.DeadlineExceeded if the limit has ended the context: to whoever gets it
 // it is a deadline.
 func (l *limit) Err() error {
 	err := l.Context.Err()
-	if err != nil && context.Cause(l.Context) == error(l.cause) {
+	if err != nil && l.fired() {
 		return context.DeadlineExceeded
 	}
 	return err
@@ -56,10 +63,11 @@ func (l *limit) Err() error {
 
 // fired reports whether the limit has ended the attempt.
 func (l *limit) fired() bool {
-	return l != nil && l.over.Load() && context.Cause(l.Context) == error(l.cause)
+	return l != nil && context.Cause(l.Context) == error(l.cause)
 }
 
 // answered is told of the attempt's end. What is left of the context ends with the answer's body.
+// An answer that came at the moment when the limit fired is too late: its body is cut.
 func (l *limit) answered(a *attempt) {
 	if l == nil {
 		return
@@ -73,64 +81,37 @@ func (l *limit) answered(a *attempt) {
 		l.cancel(nil)
 	case a.resp.Body == nil || a.resp.Body == http.NoBody:
 		l.cancel(nil)
+	case l.tooLate():
+		a.resp.Body.Close()
+		a.err = &pool.Error{Phase: pool.PhaseResponse, Host: hostOf(a.sent), Proto: a.resp.Proto, Err: l.cause}
+		a.resp = nil
 	default:
 		a.resp.Body = limitBody(a.resp.Body, l.cancel, !hasBody(a.sent))
 	}
 }
 
-// A limitError is the error of a Base that doesn't say what ended the attempt.
+// tooLate reports whether the limit has fired. If not it won't any more.
+func (l *limit) tooLate() bool {
+	if l.over.CompareAndSwap(false, true) {
+		return false
+	}
+	l.cancel(l.cause) // fire may not have come to it yet
+	return l.fired()  // and not the caller
+}
+
+// A limitError is the error of a Base that doesn't say what ended the attempt. What it has for the
+// end of a context isn't found in it: a context that was made of the attempt's was cancelled, and
+// nobody has cancelled the call.
 type limitError struct {
 	cause *TimeoutError
 	err   error
 }
 
-func (e *limitError) Error() string   { return e.cause.Error() + ": " + e.err.Error() }
-func (e *limitError) Unwrap() []error { return []error{e.cause, e.err} }
+func (e *limitError) Error() string      { return e.cause.Error() + ": " + e.err.Error() }
+func (e *limitError) Unwrap() error      { return e.cause }
+func (e *limitError) As(target any) bool { return errors.As(e.err, target) }
+func (e *limitError) Is(target error) bool {
+	return target != context.Canceled && errors.Is(e.err, target)
+}
 func (e *limitError) Timeout() bool   { return true }
 func (e *limitError) Temporary() bool { return true }
-
-// limitBody returns a body that ends the attempt's context when it is closed or has failed; and at
-// its end, if nothing is sent any more then. An upload may go on behind the answer's end
-// (HTTP/2), and so does what is written to a body after 101 Switching Protocols.
-func limitBody(rc io.ReadCloser, cancel context.CancelCauseFunc, atEnd bool) io.ReadCloser {
-	w, ok := rc.(io.Writer)
-	b := &limitedBody{rc, cancel, atEnd && !ok}
-	if !ok {
-		return b
-	}
-	if half, ok := rc.(closeWriter); ok {
-		return struct {
-			*limitedBody
-			io.Writer
-			closeWriter
-		}{b, w, half}
-	}
-	return struct {
-		*limitedBody
-		io.Writer
-	}{b, w}
-}
-
-// A closeWriter can be closed for writing, and still be read.
-type closeWriter interface{ CloseWrite() error }
-
-type limitedBody struct {
-	rc     io.ReadCloser
-	cancel context.CancelCauseFunc
-	atEnd  bool // io.EOF ends the context
-}
-
-// Read reads from the answer's body.
-func (b *limitedBody) Read(p []byte) (int, error) {
-	n, err := b.rc.Read(p)
-	if err != nil && (b.atEnd || err != io.EOF) {
-		b.cancel(nil)
-	}
-	return n, err
-}
-
-// Close closes the answer's body.
-func (b *limitedBody) Close() error {
-	defer b.cancel(nil)
-	return b.rc.Close()
-}

@@ -25,7 +25,7 @@ func observe(req *http.Request, resp *http.Response, err error, t trail) Outcome
 		return o
 	}
 	o.Timeout = timedOut(err)
-	if e, ok := errors.AsType[*pool.Error](err); ok {
+	if e, ok := errors.AsType[*pool.Error](err); ok && !ofCause(req, e) {
 		o.Phase, o.Retry, o.HeadOnly = e.Phase, e.Resent, e.HeadOnly
 		if d, ok := errors.AsType[*dialer.Error](err); ok && o.Phase == pool.PhaseDial {
 			o.Stage = d.Stage
@@ -33,7 +33,7 @@ func observe(req *http.Request, resp *http.Response, err error, t trail) Outcome
 		if ofClient(err, e) {
 			o.Earlier, o.HeadOnly = true, false
 		}
-	} else if stage, ok := failedDial(err); ok {
+	} else if stage, ok := failedDial(req, err); ok {
 		o.Phase, o.Stage = pool.PhaseDial, stage
 		o.Earlier = t == trailUnknown && replays(req)
 	}
@@ -51,40 +51,43 @@ func observe(req *http.Request, resp *http.Response, err error, t trail) Outcome
 
 // failedDial reports whether err, of a Base that reports no phase, is of a type that proves that
 // there was no connection: a dialer's, or those of net and net/http.
-func failedDial(err error) (dialer.Stage, bool) {
+func failedDial(req *http.Request, err error) (dialer.Stage, bool) {
+	stage, e := dialError(err)
+	return stage, e != nil && !ofClient(err, e) && !ofCause(req, e)
+}
+
+// dialError finds such an error, and the stage that it is about; nil if there is none.
+func dialError(err error) (dialer.Stage, error) {
 	if d, ok := errors.AsType[*dialer.Error](err); ok {
-		return d.Stage, !ofClient(err, d)
+		return d.Stage, d
 	}
-	if _, ok := errors.AsType[*url.Error](err); ok {
-		return 0, false
-	}
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return dialer.StageResolve, true
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		return dialer.StageResolve, e
 	}
 	if e, ok := errors.AsType[*net.OpError](err); ok {
 		switch e.Op {
 		case "dial":
-			return dialer.StageConnect, true
+			return dialer.StageConnect, e
 		case "proxyconnect":
-			return dialer.StageProxy, true
+			return dialer.StageProxy, e
 		}
 	}
-	return 0, false
+	return 0, nil
 }
 
 // ofClient reports whether e, which was found in err, is what an http.Client met, by its *url.Error.
 // That is about a request of the client's own, a token's perhaps, or a redirect's, which Base may
 // have made after this one was sent.
-func ofClient[E interface {
-	comparable
-	error
-}](err error, e E) bool {
+func ofClient(err, e error) bool {
 	c, ok := errors.AsType[*url.Error](err)
-	if !ok {
-		return false
-	}
-	inside, ok := errors.AsType[E](c)
-	return ok && inside == e
+	return ok && errors.Is(c, e)
+}
+
+// ofCause reports whether e, which was found in an attempt's error, is there because the caller
+// has named it as the cause for which the request's context ends: it's that of another call then,
+// as with errgroup.
+func ofCause(req *http.Request, e error) bool {
+	return errors.Is(context.Cause(req.Context()), e)
 }
 
 // replays reports whether net/http would send the request again by itself when a connection is

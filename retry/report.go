@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"example.com/connwise/pool"
@@ -51,6 +52,12 @@ type Report struct {
 	Attempts []Attempt
 }
 
+// unprocessed reports whether there are attempts, and the evidence of each is proof.
+func (r *Report) unprocessed() bool {
+	maybe := func(a Attempt) bool { return !a.Evidence.Unprocessed() }
+	return len(r.Attempts) > 0 && !slices.ContainsFunc(r.Attempts, maybe)
+}
+
 // add appends what another call, or hop, has to tell.
 func (r *Report) add(from *Report) {
 	r.Retries += from.Retries
@@ -72,23 +79,23 @@ func (r *Report) LogValue() slog.Value {
 }
 
 // ReportOf returns the report of the call that resp answers; nil if it wasn't retried. It is
-// found by resp.Request, and is the caller's. After redirects it's the last hop's. Another request
-// with the context of resp.Request has no report by that.
+// found by resp.Request's context, and is the caller's. After redirects it's the last hop's. The
+// answer to another request with that context has no report by it, nor has a copy of resp.
 func ReportOf(resp *http.Response) *Report {
 	if resp == nil || resp.Request == nil {
 		return nil
 	}
 	a, _ := resp.Request.Context().Value(reportOfKey{}).(*answered)
-	if a == nil || a.req != resp.Request {
+	if a == nil || a.resp != resp {
 		return nil
 	}
 	return a.report
 }
 
-// An answered is a call's report in the context of its answer's request, and that request: the
-// next one may have its context from it.
+// An answered is a call's report in the context of its answer's request, and that answer: the
+// next one may be to the same request, or to one with its context.
 type answered struct {
-	req    *http.Request
+	resp   *http.Response
 	report *Report
 }
 
@@ -98,7 +105,5 @@ func (r *Report) attach(resp *http.Response, req *http.Request) {
 	if resp.Request != nil {
 		req = resp.Request
 	}
-	a := &answered{report: r}
-	a.req = req.WithContext(context.WithValue(req.Context(), reportOfKey{}, a))
-	resp.Request = a.req
+	resp.Request = req.WithContext(context.WithValue(req.Context(), reportOfKey{}, &answered{resp, r}))
 }

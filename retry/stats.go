@@ -33,20 +33,27 @@ type counts struct {
 	Stats
 }
 
-func (n *counts) decided(o *Outcome, d *Decision) {
+// resent counts an attempt after a.
+func (n *counts) resent(a *Attempt) {
+	what := a.Evidence.String()
+	if a.Status != 0 {
+		what = "answered"
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.Retries == nil {
-		n.Retries, n.Refused = make(map[string]uint64), make(map[Reason]uint64)
+		n.Retries = make(map[string]uint64)
 	}
-	switch {
-	case !d.Retry:
-		n.Refused[d.Reason]++
-	case o.Status != 0:
-		n.Retries["answered"]++
-	default:
-		n.Retries[o.evidence().String()]++
+	n.Retries[what]++
+}
+
+func (n *counts) refused(why Reason) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.Refused == nil {
+		n.Refused = make(map[Reason]uint64)
 	}
+	n.Refused[why]++
 }
 
 func (n *counts) absorbed() {
