@@ -1,12 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
+	"example.com/connwise/pool"
 	"example.com/connwise/retry"
 )
 
@@ -29,41 +29,48 @@ func describe(p retry.Policy) string {
 }
 
 func describeRetries(p retry.Policy) string {
-	s := fmt.Sprintf("%d at most", retriesOf(p))
-	if n := refusedOf(p); n != retriesOf(p) {
+	most := retriesOf(p, pool.PhaseDial)
+	s := fmt.Sprintf("%d at most", most)
+	if n := retriesOf(p, pool.PhaseRefused); n != most {
 		s += fmt.Sprintf(", %d of what the peer refused", n)
 	}
 	return s
 }
 
-// refusedOf is retriesOf for what the peer refused, as retry.Policy.MaxRefused has it.
-func refusedOf(p retry.Policy) int {
-	switch {
-	case p.MaxRetries < 0:
-		return 0
-	case p.MaxRefused == 0 && p.MaxRetries == 0:
-		return 3
+// retriesOf asks the policy how often a GET is sent again that fails in that phase each time.
+func retriesOf(p retry.Policy, phase pool.Phase) int {
+	n := 0
+	for p.Decide(retry.Outcome{Phase: phase, BodyReplayable: true, Retry: n}).Retry {
+		n++
 	}
-	return max(cmp.Or(p.MaxRefused, p.MaxRetries), 0)
+	return n
 }
 
-// retriesOf and firstWait and spreadOf put in what retry.Policy says of its zeros.
-func retriesOf(p retry.Policy) int { return max(cmp.Or(p.MaxRetries, 2), 0) }
-
-func firstWait(p retry.Policy) time.Duration { return cmp.Or(p.Interval, 100*time.Millisecond) }
-
-func spreadOf(p retry.Policy) float64 { return max(cmp.Or(p.Spread, 0.5), 0) }
+// longestWait asks the policy how long it waits in all if there are that many retries, at most.
+// An answer's Retry-After isn't meant.
+func longestWait(p retry.Policy, retries int) time.Duration {
+	if retries == 0 {
+		return 0
+	}
+	waits := retry.Policy{MaxRetries: retries, Interval: p.Interval, MaxInterval: p.MaxInterval, Spread: p.Spread}
+	return waits.WorstCase(0)
+}
 
 // waitsOf returns the waits without what is added at random.
 func waitsOf(p retry.Policy) []time.Duration {
-	most := cmp.Or(p.MaxInterval, 10*time.Second)
-	waits := make([]time.Duration, retriesOf(p))
-	d := firstWait(p)
+	p.Spread = -1
+	waits := make([]time.Duration, retriesOf(p, pool.PhaseDial))
 	for i := range waits {
-		waits[i] = min(d, most)
-		d = min(2*d, most)
+		waits[i] = longestWait(p, i+1) - longestWait(p, i)
 	}
 	return waits
+}
+
+// spreadOf returns the largest share of a wait that is added at random.
+func spreadOf(p retry.Policy) float64 {
+	longest := longestWait(p, 1)
+	p.Spread = -1
+	return float64(longest)/float64(longestWait(p, 1)) - 1
 }
 
 func describeWaits(p retry.Policy) string {
@@ -114,8 +121,9 @@ func describeStatuses(p retry.Policy) string {
 	for _, s := range p.RetryStatuses {
 		list = append(list, fmt.Sprintf("%d %s", s, http.StatusText(s)))
 	}
+	longest := retry.Policy{MaxRetries: 1, Interval: 1, Spread: -1, RetryStatuses: p.RetryStatuses, MaxRetryAfter: p.MaxRetryAfter}
 	return fmt.Sprintf("%s with a Retry-After of %v at most is retried after it; others are returned",
-		strings.Join(list, ", "), cmp.Or(p.MaxRetryAfter, 30*time.Second))
+		strings.Join(list, ", "), longest.WorstCase(0))
 }
 
 func describeBodies(p retry.Policy) string {
