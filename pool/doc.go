@@ -14,7 +14,9 @@
 //     those there are depends on what the host speaks (expect.go) and on whether handshakes
 //     queue (window.go) or hang (stuck.go, losthook.go); few outlive those who waited for them
 //     (orphan.go); a host that gives every connection up at once is spared (storm.go). A
-//     request that has failed at one address prefers another (avoid.go).
+//     request that has failed at one address prefers another (avoid.go), or a connection that
+//     is opened after that (fresh.go). What else a request asks for by its context is in
+//     options.go.
 //  3. judge (limit.go) decides from plain values whether a candidate may be used: idle
 //     age against the limit in force, age, an end seen by the watcher.
 //  4. The last thing before the first byte is one look at the socket, with no lock held
