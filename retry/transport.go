@@ -20,7 +20,8 @@ type Transport struct {
 	// wrap this Transport instead. Of any other, the types of dial errors are believed, and nothing
 	// else: a *pool.Error, *dialer.Error, *net.OpError of a dial or *net.DNSError in its error has
 	// to be about the request that it was given, not about another one that was made on its
-	// behalf after it was sent. Nil: http.DefaultTransport.
+	// behalf after it was sent. What an http.Client in Base met (*url.Error) isn't believed: it may
+	// have followed a redirect. Nil: http.DefaultTransport.
 	Base http.RoundTripper
 	// Policy is read once, at the first request. Zero: Default's rules. WithPolicy replaces it
 	// for a call.
