@@ -17,7 +17,8 @@ const (
 	// PhaseUnsent: a connection was held and accepted no byte of the request.
 	PhaseUnsent
 	// PhaseRefused: the peer said that it did not process the request
-	// (RFC 9113 section 8.7: a stream above GOAWAY's last id, or REFUSED_STREAM).
+	// (RFC 9113 section 8.7: a stream above GOAWAY's last id, or REFUSED_STREAM). Said after an
+	// interim answer (1xx) it isn't believed: a handler may have begun.
 	PhaseRefused
 	// PhaseSending: the connection accepted a part of the request.
 	PhaseSending
