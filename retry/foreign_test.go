@@ -104,3 +104,29 @@ func TestHeadOnlyAfterAnother(t *testing.T) {
 	}
 	base.wantAttempts(2)
 }
+
+// TestADialMayNotBeTheFirst: where nobody has looked at the connections, a dial's error proves
+// nothing of what net/http may have sent before by itself, nor what wraps it.
+func TestADialMayNotBeTheFirst(t *testing.T) {
+	dial := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	keyed := newRequest(t, "POST", nil)
+	keyed.Header.Set("Idempotency-Key", "1")
+	for _, tt := range []struct {
+		req  *http.Request
+		t    trail
+		want Evidence
+	}{
+		{newRequest(t, "POST", nil), trailUnknown, EvidenceNeverSent},
+		{newRequest(t, "GET", nil), trailUnknown, EvidenceMaybeSent},
+		{newRequest(t, "TRACE", nil), trailUnknown, EvidenceMaybeSent},
+		{keyed, trailUnknown, EvidenceMaybeSent},
+		{newRequest(t, "GET", nil), trailNone, EvidenceNeverSent},
+		{newRequest(t, "GET", nil), trailUntouched, EvidenceNeverSent},
+		{newRequest(t, "POST", nil), trailUsed, EvidenceMaybeSent},
+	} {
+		o := observe(tt.req, nil, dial, tt.t)
+		if o.Phase != pool.PhaseDial || o.evidence() != tt.want {
+			t.Errorf("%s, trail %d: %+v, want %v", tt.req.Method, tt.t, o, tt.want)
+		}
+	}
+}

@@ -78,9 +78,8 @@ func TestALimitIsNoCancellation(t *testing.T) {
 // as that.
 func TestALimitOverNetHTTP(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
-		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			<-r.Context().Done()
-		}))
+		stop := make(chan struct{}) // not the end of a request's context: net/http may read what is said then
+		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-stop }))
 		srv.EnableHTTP2 = h2
 		srv.StartTLS()
 		for _, cancelled := range []bool{false, true} {
@@ -98,6 +97,7 @@ func TestALimitOverNetHTTP(t *testing.T) {
 			}
 			cancel()
 		}
+		close(stop)
 		srv.Close()
 	}
 }
