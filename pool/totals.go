@@ -62,44 +62,70 @@ func (t *Totals) Sub(o *Totals) { t.combine(o, func(a, b uint64) uint64 { return
 
 // Restarted tells whether a counter is lower than in o, an earlier snapshot of the same: they
 // began anew in between, as in a process that was restarted, or with a host that was forgotten.
-func (t *Totals) Restarted(o *Totals) (restarted bool) {
-	c := t.clone()
-	c.combine(o, func(a, b uint64) uint64 {
-		restarted = restarted || a < b
-		return a
-	})
-	return restarted
+func (t *Totals) Restarted(o *Totals) bool {
+	theirs, sums := o.plain(), o.times()
+	for i, a := range t.plain() {
+		if *a < *theirs[i] {
+			return true
+		}
+	}
+	for i, a := range t.times() {
+		if *a < *sums[i] {
+			return true
+		}
+	}
+	for r, b := range o.IdleAges {
+		if a := t.IdleAges[r]; a.Count < b.Count || a.Sum < b.Sum {
+			return true
+		}
+	}
+	return lessIn(t.IdleCloses, o.IdleCloses) || lessIn(t.ClosedBy, o.ClosedBy)
+}
+
+func lessIn[K comparable](m, o map[K]uint64) bool {
+	for k, n := range o {
+		if m[k] < n {
+			return true
+		}
+	}
+	return false
 }
 
 // combine sets each counter of t to f of it and of o's.
 func (t *Totals) combine(o *Totals, f func(a, b uint64) uint64) {
-	theirs := o.plain()
+	theirs, sums := o.plain(), o.times()
 	for i, a := range t.plain() {
 		*a = f(*a, *theirs[i])
 	}
-	for _, d := range [...]struct{ a, b *time.Duration }{
-		{&t.WaitTime, &o.WaitTime}, {&t.WaitTimes.Sum, &o.WaitTimes.Sum}, {&t.DialTimes.Sum, &o.DialTimes.Sum},
-	} {
-		*d.a = time.Duration(f(uint64(*d.a), uint64(*d.b)))
-	}
-	for i := range t.WaitTimes.Counts {
-		t.WaitTimes.Counts[i] = f(t.WaitTimes.Counts[i], o.WaitTimes.Counts[i])
-		t.DialTimes.Counts[i] = f(t.DialTimes.Counts[i], o.DialTimes.Counts[i])
+	for i, a := range t.times() {
+		*a = time.Duration(f(uint64(*a), uint64(*sums[i])))
 	}
 	combineMaps(&t.IdleCloses, o.IdleCloses, f)
 	combineMaps(&t.ClosedBy, o.ClosedBy, f)
 	t.combineAges(o.IdleAges, f)
 }
 
-// plain are the counters that are one number.
-func (t *Totals) plain() [22]*uint64 {
-	return [...]*uint64{
+const plainTotals = 22
+
+// plain are the counters that are one number, and those of the histograms.
+func (t *Totals) plain() (all [plainTotals + 2*histogramBuckets]*uint64) {
+	copy(all[:], []*uint64{
 		&t.Sent, &t.Failed, &t.Reused, &t.Replaced, &t.Refused, &t.GoAways, &t.Stale,
 		&t.Dials, &t.DialsFailed, &t.DialsUnused, &t.DialsAhead, &t.Opened, &t.Closed,
 		&t.Waited, &t.WaitTimeouts, &t.Confirmed, &t.ConfirmFailed,
 		&t.DialFailures.Resolve, &t.DialFailures.Connect, &t.DialFailures.Proxy,
 		&t.DialFailures.TLS, &t.DialFailures.Abandoned,
+	})
+	for i := range histogramBuckets {
+		all[plainTotals+2*i] = &t.WaitTimes.Counts[i]
+		all[plainTotals+2*i+1] = &t.DialTimes.Counts[i]
 	}
+	return all
+}
+
+// times are the sums of times.
+func (t *Totals) times() [3]*time.Duration {
+	return [...]*time.Duration{&t.WaitTime, &t.WaitTimes.Sum, &t.DialTimes.Sum}
 }
 
 // combineMaps is combine for what was counted by name. Only o's names change anything.

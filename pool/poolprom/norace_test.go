@@ -1,0 +1,5 @@
+//go:build !race
+
+package poolprom_test
+
+const slowness = 1
