@@ -5,7 +5,7 @@ COUNT ?= 6
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-proxies test-bulk test-idle test-capacity test-recipes test-oracle lint vulncheck bench fuzz cover tidy-check
+.PHONY: help build test test-proxies test-bulk test-idle test-capacity test-recipes test-page test-oracle lint vulncheck bench fuzz cover tidy-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ test-capacity: ## warm connections, limits and bursts behind real proxies, for a
 test-recipes: ## run the examples with oauth2 and OpenTelemetry, a module of their own (internal/recipes)
 	cd internal/recipes && $(GO) test -race -shuffle=on ./...
 
+test-page: ## run the tests of StatsHandler's page in headless Chromium (Debian's package chromium), a module of their own
+	cd internal/pagetest && $(GO) test -shuffle=on -count=1 -timeout 3m ./...
+
 test-oracle: ## hold what 200,000 requests say of their fate against a peer that fails in every way
 	CONNWISE_ORACLE=200000 $(GO) test -count=1 -timeout 15m -run PrecisionAndRecall -v ./internal/oracle
 
@@ -39,7 +42,8 @@ lint: ## gofmt, go vet and staticcheck (pinned in go.mod)
 	$(GO) vet ./...
 	$(GO) vet -tags proxies ./internal/realproxy/...
 	$(GO) tool staticcheck ./...
-	staticcheck=$$($(GO) tool -n staticcheck) && cd internal/recipes && $(GO) vet ./... && "$$staticcheck" ./...
+	staticcheck=$$($(GO) tool -n staticcheck) && for module in recipes pagetest; do \
+		(cd internal/$$module && $(GO) vet ./... && "$$staticcheck" ./...) || exit 1; done
 
 vulncheck: ## look up known vulnerabilities (needs the network)
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
@@ -60,3 +64,4 @@ cover: ## coverage by package, and coverage.html
 tidy-check: ## fail if a go.mod or go.sum would change
 	$(GO) mod tidy -diff
 	cd internal/recipes && $(GO) mod tidy -diff
+	cd internal/pagetest && $(GO) mod tidy -diff

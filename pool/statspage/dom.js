@@ -19,19 +19,44 @@ function setClass(el, name) {
   if (el.className !== name) el.className = name;
 }
 
-// syncChildren makes these the children, in this order. The child that has the focus is
-// never moved, as that would take the focus away: the others move around it.
+// syncChildren makes these the children, in this order, and moves as few as can be. The child
+// that has the focus is never moved, as that would take the focus away: the others move
+// around it.
 function syncChildren(parent, wanted) {
-  const keep = new Set(wanted);
-  for (const el of [...parent.children]) if (!keep.has(el)) el.remove();
-  if (wanted.every((el, i) => parent.children[i] === el)) return;
-  const at = wanted.findIndex((el) => el.parentNode === parent && el.contains(document.activeElement));
-  if (at < 0) {
-    parent.append(...wanted);
-    return;
+  const place = new Map(wanted.map((el, i) => [el, i]));
+  for (const el of [...parent.children]) if (!place.has(el)) el.remove();
+  const present = [...parent.children];
+  const focus = present.findIndex((el) => el.contains(document.activeElement));
+  const stay = longestRise(around(present.map((el) => place.get(el)), focus));
+  let next = null;
+  for (let i = wanted.length - 1; i >= 0; i--) {
+    if (!stay.has(i)) parent.insertBefore(wanted[i], next);
+    next = wanted[i];
   }
-  wanted[at].before(...wanted.slice(0, at));
-  wanted[at].after(...wanted.slice(at + 1));
+}
+
+// around leaves out what can't stay where it is if the one at that index does.
+function around(places, at) {
+  return at < 0 ? places : places.filter((p, i) => i === at || (i < at ? p < places[at] : p > places[at]));
+}
+
+// longestRise is the longest subsequence of these different numbers that only rises.
+function longestRise(numbers) {
+  const ends = []; // ends[k]: where the one of length k + 1 with the least last number ends
+  const before = [];
+  numbers.forEach((n, i) => {
+    let low = 0;
+    for (let high = ends.length; low < high; ) {
+      const mid = (low + high) >> 1;
+      if (numbers[ends[mid]] < n) low = mid + 1;
+      else high = mid;
+    }
+    before[i] = ends[low - 1];
+    ends[low] = i;
+  });
+  const rise = new Set();
+  for (let i = ends.at(-1); i !== undefined; i = before[i]) rise.add(numbers[i]);
+  return rise;
 }
 
 // A box has a heading and a list of terms, or a table.

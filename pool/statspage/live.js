@@ -63,7 +63,7 @@ async function fetchAllConns() {
 function failed(err) {
   live.failures++;
   const shown = state.loaded ? "What is shown is the last state." : "Nothing is known yet.";
-  setText(document.getElementById("error"), `Can't refresh: ${err.message}. ${shown} It is tried again and again, more and more seldom.`);
+  setText(document.getElementById("error"), `Can't refresh: ${err.message}. ${shown}${state.live ? " It is tried again, at growing intervals." : ""}`);
 }
 
 // schedule backs off while the process can't be asked.
