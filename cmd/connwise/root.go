@@ -32,7 +32,7 @@ which failures are retried.`,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newBench(), newProbe(), newStats(), newPolicy())
+	root.AddCommand(newBench(), newProbe(), newStats(), newPolicy(), newProxy())
 	return root
 }
 
@@ -73,7 +73,7 @@ func isUsage(err error) bool {
 		return true
 	}
 	_, ok := errors.AsType[*bench.UsageError](err)
-	return ok
+	return ok || isSettings(err)
 }
 
 // version tells what this binary was built from.

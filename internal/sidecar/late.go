@@ -1,0 +1,140 @@
+package sidecar
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A clientBody is a request's body as the server gives it. It is read by one goroutine at a time.
+type clientBody struct {
+	from    io.ReadCloser
+	reading atomic.Bool
+	late    *lateBody // the one who reads in advance, if there is one
+}
+
+func (b *clientBody) Read(p []byte) (int, error) {
+	b.reading.Store(true)
+	defer b.reading.Store(false)
+	return b.from.Read(p)
+}
+
+// Close does nothing: the server closes the body.
+func (b *clientBody) Close() error { return nil }
+
+// abandon is called when the handler is about to return. A Read that is under way nevertheless, as
+// the answer came before the body, is ended: the server would wait for it.
+func (b *clientBody) abandon(c *http.ResponseController) {
+	if b.late != nil {
+		b.late.stop()
+	}
+	if !b.reading.Load() || c.SetReadDeadline(time.Unix(1, 0)) != nil {
+		return
+	}
+	if b.late != nil {
+		<-b.late.stopped
+	}
+}
+
+// keepLate reads a body of unknown length. If that doesn't end within set's ReplayWait and
+// ReplayBody, it becomes a body that streams: what was read, and then the rest.
+func keepLate(in *http.Request, body *clientBody, set *Settings) error {
+	l := &lateBody{from: body, limit: int(set.ReplayBody), stopped: make(chan struct{})}
+	l.more.L = &l.mu
+	body.late = l
+	go l.advance()
+	timer := time.NewTimer(set.ReplayWait)
+	defer timer.Stop()
+	select {
+	case <-l.stopped:
+	case <-timer.C:
+		l.stop()
+	}
+	b, whole, err := l.result()
+	switch {
+	case whole:
+		kept(in, b)
+	case err != nil:
+		return err
+	default:
+		in.Body = l
+	}
+	return nil
+}
+
+// A lateBody is read in advance by a goroutine, until limit, its end, or stop, whose last Read may
+// go on for a while; and by Read, which returns what that has read first.
+type lateBody struct {
+	from    *clientBody
+	limit   int
+	stopped chan struct{} // closed when advance has returned
+
+	mu   sync.Mutex
+	more sync.Cond // something was added to buf, or advance is about to return
+	buf  []byte
+	err  error // from from
+	halt bool  // advance is not to read on
+	done bool  // it won't
+}
+
+// advance reads until there is no need to.
+func (l *lateBody) advance() {
+	defer close(l.stopped)
+	p := make([]byte, min(4<<10, l.limit+1))
+	for again := true; again; {
+		n, err := l.from.Read(p)
+		again = l.add(p[:n], err)
+	}
+}
+
+func (l *lateBody) add(p []byte, err error) (again bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.buf = append(l.buf, p...)
+	l.err = err
+	l.done = err != nil || l.halt || len(l.buf) > l.limit
+	l.more.Broadcast()
+	return !l.done
+}
+
+// stop has advance return after the Read that is under way.
+func (l *lateBody) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.halt = true
+}
+
+// result returns what was read, and whether that is all; or how the body broke off.
+func (l *lateBody) result() (b []byte, whole bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil || l.err == io.EOF {
+		return l.buf, l.err == io.EOF && len(l.buf) <= l.limit, nil
+	}
+	return nil, false, l.err
+}
+
+// Read returns what was read in advance, and then reads on.
+func (l *lateBody) Read(p []byte) (int, error) {
+	l.mu.Lock()
+	for len(l.buf) == 0 && !l.done {
+		l.more.Wait()
+	}
+	if len(l.buf) > 0 {
+		n := copy(p, l.buf)
+		l.buf = l.buf[n:]
+		l.mu.Unlock()
+		return n, nil
+	}
+	err := l.err
+	l.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	return l.from.Read(p)
+}
+
+// Close does nothing: see clientBody.
+func (l *lateBody) Close() error { return nil }
