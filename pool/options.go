@@ -48,7 +48,7 @@ func WithReadTimeout(ctx context.Context, d time.Duration) context.Context {
 }
 
 // ReadTimeout returns what WithReadTimeout has said for ctx. ok is false if nothing was said, or
-// that the configured limits are in force.
+// zero, so that the configured limits are in force.
 func ReadTimeout(ctx context.Context) (d time.Duration, ok bool) {
 	d = optionsOf(ctx).readTimeout
 	return d, d != 0

@@ -49,7 +49,9 @@ type Budget struct {
 	// refused if all of its retries from an account together would cost more than this part of
 	// what was left there without them. The first one needs only to be affordable, so that the
 	// last of what is left can be spent, and a small Floor is worth something. Zero: 0.2, which
-	// is 20 of a full Floor. 1: no such limit. Negative, NaN and more than 1 are refused by Check.
+	// is 20 of a full Floor of 100, but 1 of a Floor of 5: then no call gets a second retry, unless
+	// the Share of many calls allows more. 1: no such limit. Its refusals are ReasonBudget too,
+	// though something is left. Negative, NaN and more than 1 are refused by Check.
 	Part float64
 
 	_     cacheLine     // settings are read by every retry, calls written by every call

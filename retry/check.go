@@ -22,7 +22,9 @@ func (e *PolicyError) Error() string { return "retry: " + e.Field + ": " + e.Rea
 
 // Check returns an error if settings of Policy or Budget make no sense: a *PolicyError or a
 // *BudgetError. A Transport is made without a function that could refuse them, so whoever
-// reads them from flags or a file should ask; RoundTrip does what their fields say of zero.
+// reads them from flags or a file should ask. RoundTrip doesn't: a negative duration and an unknown
+// constant then count as zero, the rest is taken as it is. An Interval without its unit is no
+// pause, and Methods in lower case are those of no request.
 func (t *Transport) Check() error {
 	if err := t.Policy.Check(); err != nil {
 		return err

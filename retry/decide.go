@@ -45,7 +45,10 @@ type Outcome struct {
 	// the last of its attempts ended, is no proof.
 	Earlier bool
 	// LongRead: the call has a read timeout of its own, longer than the usual one
-	// (pool.WithReadTimeout). If it may have been processed, another such wait is too much.
+	// (pool.WithReadTimeout). If it may have been processed, another such wait is too much. The
+	// usual one is what Base's method ReadTimeout returns; if that is zero, no limit, none is longer.
+	// Over a Base without the method (a pool's wrapper) any counts as longer, and over an
+	// *http.Transport, which heeds none, none does.
 	LongRead bool
 
 	CallerFault bool // a *pool.CallerError: sending it again would fail in the same way

@@ -38,7 +38,7 @@
 // tracker.go counts bytes: where none of the connections that an attempt got has accepted
 // one, it was never sent. Otherwise another transport's errors count as "may have been
 // processed", except those whose type says that there was no connection: a [dialer.Error], and
-// net's of a dial or a lookup.
+// net's of a dial or a lookup. An invalid request isn't known for one there: a GET is tried again.
 //
 // What this package refuses to do: send two attempts at a time, buffer a body in
 // memory, follow redirects, or wait longer than the request's context allows.

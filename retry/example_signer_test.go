@@ -17,7 +17,8 @@ import (
 	"example.com/connwise/retry"
 )
 
-// A signer signs the attempts of requests.
+// A signer signs the attempts of requests. (fetch is in example_client_test.go, and only shows its
+// use.)
 type signer struct{ key []byte }
 
 var errExpired = errors.New("the signed URL has expired")

@@ -14,7 +14,9 @@ import (
 )
 
 // logged makes a call and logs it as one event. Only a call that was retried has the attributes
-// retries and retry_errors: with them and no error, a failure was absorbed.
+// retries and retry_errors: with them and no error, a failure was absorbed. The group has no
+// name, so that they stand in the event itself, and the report is a pointer: its LogValue is the
+// pointer's. (fetch is in example_client_test.go.)
 func logged(ctx context.Context, log *slog.Logger, client *http.Client, url string) {
 	var report retry.Report
 	_, err := fetch(retry.WithReport(ctx, &report), client, url)

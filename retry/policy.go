@@ -36,7 +36,8 @@ const (
 )
 
 // NextConn says which connection a next attempt prefers. It's a preference: it never
-// makes a request fail, or wait for longer than a dial. Base has to be a *pool.Transport.
+// makes a request fail, or wait for longer than a dial. It takes a *pool.Transport: as Base, or
+// below a wrapper that keeps the request's context and the *pool.Error.
 type NextConn uint8
 
 const (
@@ -82,7 +83,8 @@ type Policy struct {
 	// use. Nil: math/rand/v2.
 	Jitter func() float64
 
-	// Methods are the only ones that are ever sent again. Nil: every method.
+	// Methods are the only ones that are ever sent again. Nil: every method. Empty but not nil:
+	// none.
 	Methods []string
 	// Repeatable are the methods that are sent again although the request may have
 	// been processed. Nil: GET, HEAD and OPTIONS (safe by RFC 9110 section 9.2.1).

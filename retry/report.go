@@ -18,8 +18,9 @@ type Attempt struct {
 	Evidence Evidence
 	Proof    Proof
 	// Addr is the remote address of its connection, "ip:port", and Proto the protocol,
-	// "HTTP/1.1" or "HTTP/2.0"; empty where there was none, or Base doesn't tell. (Where a first
-	// attempt was answered, nobody has asked, but over an *http.Transport.)
+	// "HTTP/1.1" or "HTTP/2.0"; empty where there was none, or Base doesn't tell. A first
+	// attempt that was answered, by a status that is retried, has no Addr either, and Reused
+	// false, except over an *http.Transport: to note it would cost every call something.
 	Addr, Proto string
 	// Reused says that the connection had been there before.
 	Reused bool

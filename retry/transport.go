@@ -35,7 +35,9 @@ type Transport struct {
 	// BeforeAttempt is called before each attempt, the first one (retry 0) included, on the
 	// goroutine of RoundTrip. Over a *pool.Transport that is after a connection was checked out
 	// and before the first byte is written, and again if the pool replaces the connection; over
-	// another Base it is before Base is called. An error vetoes the attempt: nothing of it is
+	// another Base, a pool's wrapper too, it is before Base is called. So over a pool an attempt
+	// that gets no connection, or one that proves to be closed, is not announced. An error
+	// vetoes the attempt: nothing of it is
 	// sent, no other is made, and the error is found in a *pool.CallerError. It may set headers
 	// of req, which is a copy for this attempt with headers of its own: a signature that has
 	// expired is made anew or never sent.
@@ -64,7 +66,7 @@ type Transport struct {
 // ends that at once, and it doesn't begin to wait when the deadline would come first.
 //
 // A next attempt prefers another address of the host than those on which the ones before have
-// failed, and other connections, as Policy.NextConn says, where Base is a *pool.Transport.
+// failed, and other connections, as Policy.NextConn says, where there is a *pool.Transport below.
 //
 // The first attempt is req itself; or a shallow copy of it if it needs a context of its own
 // (over an *http.Transport, with Policy.AttemptTimeout or CallTimeout), a body that can be
