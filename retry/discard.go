@@ -22,9 +22,10 @@ func discard(req *http.Request, resp *http.Response) {
 		return
 	}
 	done := make(chan any, 1)
+	late := time.AfterFunc(drainTime, func() { resp.Body.Close() })
 	go func() {
 		defer func() { done <- recover() }() // to panic where it can be caught
-		drain(resp)
+		drain(resp, late)
 	}()
 	t := time.NewTimer(drainTime + closeTime)
 	defer t.Stop()
@@ -33,17 +34,24 @@ func discard(req *http.Request, resp *http.Response) {
 		if v != nil {
 			panic(v)
 		}
+		return
 	case <-t.C:
 	case <-req.Context().Done():
 	case <-cancelled(req):
 	}
+	if late.Stop() {
+		go resp.Body.Close() // which ends a Read, but may hang itself
+	}
 }
 
-func drain(resp *http.Response) {
+// drain closes the body, unless late does: once, as what a second Close does is undefined (io.Closer).
+func drain(resp *http.Response, late *time.Timer) {
+	defer func() {
+		if late.Stop() {
+			resp.Body.Close()
+		}
+	}()
 	if resp.ContentLength <= drainBytes {
-		stop := time.AfterFunc(drainTime, func() { resp.Body.Close() })
-		defer stop.Stop()
 		io.CopyN(io.Discard, resp.Body, drainBytes+1) // one more than allowed, to see the end
 	}
-	resp.Body.Close()
 }
