@@ -5,10 +5,10 @@ COUNT ?= 6
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-proxies test-bulk test-idle test-capacity test-recipes test-page test-oracle lint vulncheck bench fuzz cover tidy-check
+.PHONY: help build test test-proxies test-bulk test-idle test-capacity test-recipes test-prometheus test-page test-oracle lint vulncheck bench fuzz cover tidy-check
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build the command into bin/
 	$(GO) build -o bin/ ./cmd/connwise
@@ -31,6 +31,9 @@ test-capacity: ## warm connections, limits and bursts behind real proxies, for a
 test-recipes: ## run the examples with oauth2 and OpenTelemetry, a module of their own (internal/recipes)
 	cd internal/recipes && $(GO) test -race -shuffle=on ./...
 
+test-prometheus: ## hold dashboard and alerts against a real Prometheus (Debian's package prometheus)
+	$(GO) test -tags prometheus -count=1 -timeout 2m -run 'Prometheus|AlertRules' ./pool/poolprom
+
 test-page: ## run the tests of StatsHandler's page in headless Chromium (Debian's package chromium), a module of their own
 	cd internal/pagetest && $(GO) test -shuffle=on -count=1 -timeout 3m ./...
 
@@ -41,6 +44,7 @@ lint: ## gofmt, go vet and staticcheck (pinned in go.mod)
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) vet -tags proxies ./internal/realproxy/...
+	$(GO) vet -tags prometheus ./pool/poolprom
 	$(GO) tool staticcheck ./...
 	staticcheck=$$($(GO) tool -n staticcheck) && for module in recipes pagetest; do \
 		(cd internal/$$module && $(GO) vet ./... && "$$staticcheck" ./...) || exit 1; done
@@ -49,7 +53,7 @@ vulncheck: ## look up known vulnerabilities (needs the network)
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
 
 bench: ## Go benchmarks beside net/http, ready for benchstat
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./bench ./pool ./internal/h1 ./internal/h2 ./health ./retry
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./bench ./pool ./internal/h1 ./internal/h2 ./health ./retry ./pool/poolprom
 
 fuzz: ## run each fuzz target for FUZZTIME (20s)
 	@set -e; for pkg in $$($(GO) list ./...); do \
