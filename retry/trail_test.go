@@ -109,6 +109,7 @@ func TestWeigh(t *testing.T) {
 // TestA9_NoEvidenceNoCost: where there is nothing to be had, nothing is asked for.
 func TestA9_NoEvidenceNoCost(t *testing.T) {
 	req := newRequest(t, "POST", strings.NewReader("body"))
+	req.URL.Scheme = "http"
 	if sent, n := (&Transport{Base: noop{}}).track(req, false); sent != req || n != nil {
 		t.Error("another transport's connections are followed")
 	}
@@ -130,6 +131,24 @@ func TestA9_NoEvidenceNoCost(t *testing.T) {
 		}
 		if !get(mixed, uncounted) {
 			t.Fatal("one counted connection doesn't last")
+		}
+	}
+	overH2 := &http.Transport{Protocols: new(http.Protocols)}
+	overH2.Protocols.SetUnencryptedHTTP2(true)
+	plainH2 := &Transport{Base: overH2}
+	plainH2.uncounted.Store(patience)
+	for _, tt := range []struct {
+		tr             *Transport
+		scheme, method string
+		want           bool // net/http may send it again, and nobody would know
+	}{
+		{plain, "http", "POST", false}, {plain, "https", "POST", true}, {plain, "https", "GET", false}, {plain, "foo", "POST", false},
+		{plainH2, "http", "POST", true}, {plainH2, "http", "GET", false},
+	} {
+		req := newRequest(t, tt.method, nil)
+		req.URL.Scheme = tt.scheme
+		if _, n := tt.tr.track(req, false); (n != nil) != tt.want {
+			t.Errorf("%s %s: followed %v", tt.method, tt.scheme, n != nil)
 		}
 	}
 }
