@@ -151,3 +151,28 @@ func TestDecisionOfAnAnswer(t *testing.T) {
 		t.Errorf("decided about %+v, reported %+v", seen.Attempt, ReportOf(resp).Attempts[0])
 	}
 }
+
+// TestWhatThePoolHasResent counts as the policy's retries: one failure isn't multiplied.
+func TestWhatThePoolHasResent(t *testing.T) {
+	again := func(times int) error { return &pool.Error{Phase: pool.PhaseRefused, Resent: times} }
+	for _, ends := range [][]any{{again(3)}, {again(2), again(1)}, {again(1), again(1)}, {again(1), again(0), status(200)}} {
+		base := newScript(t, ends...)
+		(&Transport{Base: base, Policy: atOnce(Policy{MaxRetries: 3})}).RoundTrip(newRequest(t, "POST", nil))
+		base.wantAttempts(len(ends))
+	}
+}
+
+// TestLongReadByBase: an *http.Transport knows nothing of a call's own read timeout; a Base of
+// which nothing is known may.
+func TestLongReadByBase(t *testing.T) {
+	req := newRequest(t, "GET", nil)
+	req = req.WithContext(pool.WithReadTimeout(req.Context(), time.Hour))
+	for _, tt := range []struct {
+		base http.RoundTripper
+		want bool
+	}{{&http.Transport{ResponseHeaderTimeout: time.Second}, false}, {nil, false}, {newScript(t), true}} {
+		if got := (&Transport{Base: tt.base}).readsLong(req); got != tt.want {
+			t.Errorf("%T: %v", tt.base, got)
+		}
+	}
+}
