@@ -10,7 +10,7 @@ import (
 // time after that, but for no more than most; each lengthened at random by up to spread times
 // itself (0.5: by half). Zero or less: first 100 ms, most 10 s, spread nothing. A Policy without
 // a Backoff does the same by its Interval, MaxInterval and Spread, and WorstCase knows the
-// longest of those waits.
+// longest of those waits; with this one it needs MaxInterval, which is most*(1+spread).
 func Exponential(first, most time.Duration, spread float64) func(retry int) time.Duration {
 	p := Policy{Interval: first, MaxInterval: most, Spread: spread}
 	if spread <= 0 {
@@ -22,7 +22,7 @@ func Exponential(first, most time.Duration, spread float64) func(retry int) time
 // Uniform returns a Policy.Backoff that waits for a time between least and most, uniformly at
 // random, with the same bounds each time. If most is not more than least, it waits for least. A
 // Policy does the same, if least is more than zero, by Interval and MaxInterval least, and Spread
-// (most-least)/least; WorstCase then knows the longest wait.
+// (most-least)/least; WorstCase then knows the longest wait. With this it needs MaxInterval: most.
 func Uniform(least, most time.Duration) func(retry int) time.Duration {
 	return func(int) time.Duration {
 		if most <= least {
@@ -37,9 +37,9 @@ func Uniform(least, most time.Duration) func(retry int) time.Duration {
 // policy can make, and the longest waits between them, those of Retry-After included. What
 // an attempt can take is the sum of Base's own limits: for a wait for capacity, of the dialer's
 // stages, for writing the request and for the answer's head; or AttemptTimeout, if that is
-// less. CallTimeout bounds it all. A Backoff is called once for each retry, and what it
-// returns is taken for its longest: with a random one (Uniform, Exponential with a spread) the
-// result is too small, by as much as chance takes off.
+// less. CallTimeout bounds it all. The longest wait of a Backoff is MaxInterval; without that it is
+// called once for each retry, and what it returns is taken for the longest, which a random one's
+// isn't.
 func (p *Policy) WorstCase(attempt time.Duration) time.Duration {
 	attempt = max(attempt, 0)
 	if p.AttemptTimeout > 0 {
@@ -50,6 +50,9 @@ func (p *Policy) WorstCase(attempt time.Duration) time.Duration {
 	sum := attempt
 	for retry := range p.retries() {
 		wait := longest.delay(retry + 1)
+		if p.Backoff != nil && p.MaxInterval > 0 {
+			wait = p.MaxInterval
+		}
 		if len(p.RetryStatuses) > 0 {
 			wait = max(wait, p.maxRetryAfter())
 		}

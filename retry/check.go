@@ -35,57 +35,87 @@ func (t *Transport) Check() error {
 	return t.Budget.Check()
 }
 
-// Check returns a *PolicyError for the first field that makes no sense.
+// Check returns a *PolicyError for the first field, in this order, that makes no sense: durations,
+// Spread, Timeouts, NextConn, Stages, Methods, Repeatable, RetryStatuses.
 func (p *Policy) Check() error {
-	bad := func(field, format string, args ...any) error {
-		return &PolicyError{Field: "Policy." + field, Reason: fmt.Sprintf(format, args...)}
+	if err := p.checkDurations(); err != nil {
+		return err
 	}
+	switch {
+	case math.IsNaN(p.Spread) || math.IsInf(p.Spread, 0):
+		return bad("Spread", "%v is no share", p.Spread)
+	case p.Spread > maxSpread:
+		return bad("Spread", "%g is %g %%; give a share, 0.5 is 50 %%", p.Spread, 100*p.Spread)
+	case p.Timeouts > TimeoutsAlways:
+		return bad("Timeouts", "%d is none of TimeoutsUnprocessed, TimeoutsNever and TimeoutsAlways", p.Timeouts)
+	case p.NextConn > NextAny:
+		return bad("NextConn", "%d is none of NextElsewhere, NextFresh and NextAny", p.NextConn)
+	}
+	return p.checkLists()
+}
+
+// maxSpread is more than anybody means: what is above it is a number of percent.
+const maxSpread = 10
+
+func bad(field, format string, args ...any) error {
+	return &PolicyError{Field: "Policy." + field, Reason: fmt.Sprintf(format, args...)}
+}
+
+func (p *Policy) checkDurations() error {
 	for _, d := range []struct {
 		field string
 		value time.Duration
+		zero  string // what zero means
 	}{
-		{"Interval", p.Interval}, {"MaxInterval", p.MaxInterval}, {"MaxRetryAfter", p.MaxRetryAfter},
-		{"AttemptTimeout", p.AttemptTimeout}, {"CallTimeout", p.CallTimeout},
+		{"Interval", p.Interval, "100 ms"}, {"MaxInterval", p.MaxInterval, "10 s"}, {"MaxRetryAfter", p.MaxRetryAfter, "30 s"},
+		{"AttemptTimeout", p.AttemptTimeout, "none"}, {"CallTimeout", p.CallTimeout, "none"},
 	} {
-		if d.value < 0 {
-			return bad(d.field, "%v is negative; zero is the default", d.value)
-		}
-		if d.value > 0 && d.value < time.Microsecond {
+		switch {
+		case d.value < 0:
+			return bad(d.field, "%v is negative; zero: %s", d.value, d.zero)
+		case d.value > 0 && d.value < time.Microsecond:
 			return bad(d.field, "%v is a number without its unit; give a time.Duration", d.value)
 		}
 	}
-	if math.IsNaN(p.Spread) || math.IsInf(p.Spread, 0) {
-		return bad("Spread", "%v is no share", p.Spread)
+	if most := orDefault(p.MaxInterval, defaultMaxInterval); p.Backoff == nil && p.Interval > most {
+		return bad("Interval", "%v is more than MaxInterval (%v): raise that too", p.Interval, most)
 	}
-	if p.Timeouts > TimeoutsAlways {
-		return bad("Timeouts", "%d is none of TimeoutsUnprocessed, TimeoutsNever and TimeoutsAlways", p.Timeouts)
-	}
-	if p.NextConn > NextAny {
-		return bad("NextConn", "%d is none of NextElsewhere, NextFresh and NextAny", p.NextConn)
-	}
-	return p.checkLists(bad)
+	return nil
 }
 
 // checkLists checks what has several values.
-func (p *Policy) checkLists(bad func(field, format string, args ...any) error) error {
+func (p *Policy) checkLists() error {
 	for stage, rule := range p.Stages {
 		if stage < dialer.StageResolve || stage > dialer.StageTLS {
-			return bad("Stages", "%d is no dialer.Stage", stage)
+			return bad("Stages", "%d is no dialer.Stage; StageResolve, StageConnect, StageProxy and StageTLS are", stage)
 		}
 		if rule > StageNever {
 			return bad("Stages", "%d is none of StageRetry, StageNotTimeouts and StageNever", rule)
 		}
 	}
-	for field, methods := range map[string][]string{"Methods": p.Methods, "Repeatable": p.Repeatable} {
-		for _, m := range methods {
-			if known(strings.ToUpper(m)) && !known(m) || m == "" {
-				return bad(field, "%q is no method; %q is (methods are case-sensitive)", m, strings.ToUpper(m))
-			}
-		}
+	if err := checkMethods("Methods", p.Methods); err != nil {
+		return err
+	}
+	if err := checkMethods("Repeatable", p.Repeatable); err != nil {
+		return err
 	}
 	for _, s := range p.RetryStatuses {
 		if s < 200 || s > 599 {
 			return bad("RetryStatuses", "%d is no final status of an answer, 200 to 599", s)
+		}
+	}
+	return nil
+}
+
+// checkMethods refuses what no request's method is likely to be (RFC 9110 section 9.1: a token,
+// and case-sensitive).
+func checkMethods(field string, methods []string) error {
+	for _, m := range methods {
+		switch upper := strings.ToUpper(m); {
+		case m == "" || strings.ContainsAny(m, " \t,;\"/()"):
+			return bad(field, "%q is no method; give each one alone, without spaces", m)
+		case known(upper) && !known(m):
+			return bad(field, "%q is no method; %q is (methods are case-sensitive)", m, upper)
 		}
 	}
 	return nil

@@ -28,7 +28,10 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	for _, p := range []Policy{{Stages: map[dialer.Stage]StageRule{dialer.StageTLS: 3}}} {
+	for _, p := range []Policy{
+		{Stages: map[dialer.Stage]StageRule{dialer.StageTLS: 3}}, {Spread: 50}, {Interval: time.Minute},
+		{Methods: []string{"GET,HEAD"}}, {Methods: []string{"GET "}}, {Methods: []string{""}}, {CallTimeout: -1},
+	} {
 		if err := p.Check(); err == nil {
 			t.Errorf("%+v is accepted", p)
 		}

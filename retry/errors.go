@@ -25,7 +25,11 @@ func (e *Error) Error() string {
 	if _, stopped := e.Err.(*StoppedError); !stopped && len(before) > 0 {
 		before = before[:len(before)-1] // its error is Err
 	}
-	fmt.Fprintf(&b, " (after %d retries; before:", e.Report.Retries)
+	retries := "1 retry"
+	if n := e.Report.Retries; n > 1 {
+		retries = fmt.Sprintf("%d retries", n)
+	}
+	fmt.Fprintf(&b, " (after %s; before:", retries)
 	for i, a := range before {
 		if i > 0 {
 			b.WriteByte(',')

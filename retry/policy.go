@@ -74,7 +74,8 @@ type Policy struct {
 	Backoff func(retry int) time.Duration
 	// Interval is the wait before the first retry. Zero: 100 ms.
 	Interval time.Duration
-	// MaxInterval bounds the wait before it is lengthened. Zero: 10 s.
+	// MaxInterval bounds the wait before it is lengthened, and what a Backoff returns; zero: 10 s,
+	// and with a Backoff no bound. WorstCase needs it where a Backoff is random.
 	MaxInterval time.Duration
 	// Spread is the largest share of a wait that is added at random, so that callers
 	// that failed together don't come back together. Zero: 0.5. Negative: nothing is added.
@@ -197,7 +198,11 @@ func (p *Policy) maxRetryAfter() time.Duration {
 // delay is how long to wait before the given retry, 1 being the first.
 func (p *Policy) delay(retry int) time.Duration {
 	if p.Backoff != nil {
-		return max(p.Backoff(retry), 0)
+		d := max(p.Backoff(retry), 0)
+		if p.MaxInterval > 0 {
+			d = min(d, p.MaxInterval)
+		}
+		return d
 	}
 	limit := orDefault(p.MaxInterval, defaultMaxInterval)
 	d := min(orDefault(p.Interval, defaultInterval), limit)

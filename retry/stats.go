@@ -67,5 +67,11 @@ func (n *counts) snapshot() Stats {
 	defer n.mu.Unlock()
 	s := n.Stats
 	s.Retries, s.Refused = maps.Clone(s.Retries), maps.Clone(s.Refused)
+	if s.Retries == nil { // as JSON: {}, not null
+		s.Retries = map[string]uint64{}
+	}
+	if s.Refused == nil {
+		s.Refused = map[Reason]uint64{}
+	}
 	return s
 }

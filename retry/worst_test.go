@@ -64,6 +64,23 @@ func TestNothingIsWorse(t *testing.T) {
 	})
 }
 
+// TestWorstCaseOfABackoff: MaxInterval bounds what a Backoff returns, and so WorstCase knows it.
+func TestWorstCaseOfABackoff(t *testing.T) {
+	for _, p := range []Policy{
+		{Backoff: Uniform(100*time.Millisecond, time.Second), MaxInterval: 200 * time.Millisecond},
+		{Backoff: Exponential(time.Second, time.Hour, 0.5), MaxInterval: 200 * time.Millisecond},
+	} {
+		if got, want := p.WorstCase(time.Second), 4*time.Second+600*time.Millisecond; got != want {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		for n := range 1000 {
+			if d := p.delay(n%5 + 1); d > 200*time.Millisecond {
+				t.Fatalf("a wait of %v", d)
+			}
+		}
+	}
+}
+
 // slow is a base whose attempts take long, and end by end, or when their context does.
 type slow struct {
 	long time.Duration
