@@ -1,32 +1,39 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"example.com/connwise/pool"
 )
 
-// maxStats bounds the JSON that is read from a process.
-const maxStats = 64 << 20
+// leastWatch is the shortest interval of --watch: each sample asks every process.
+const leastWatch = 100 * time.Millisecond
+
+// statsOptions are the flags of stats.
+type statsOptions struct {
+	asJSON  bool
+	timeout time.Duration // of one sample
+	watch   time.Duration // zero: once
+	sort    string        // a key of statsKeys
+}
 
 func newStats() *cobra.Command {
-	var asJSON bool
-	var timeout time.Duration
+	var opts statsOptions
 	cmd := &cobra.Command{
 		Use:   "stats URL...",
 		Short: "Show the connection pools of live processes",
 		Long: `stats fetches the JSON that pool.StatsHandler serves and prints, for each host, what
 its pool holds now, what it has done since the host was first used, and why it closed
-connections.
+connections. With several URLs, those of a fleet, it sums what they say of each host, and
+"procs" is how many of them know it.
 
   set by     where the idle limit comes from: configured, announced (by the server's
              Keep-Alive header), learnt (from the ages at which the server closed idle
@@ -48,32 +55,68 @@ long it does, if that was learnt (the idle limit is that less a margin), and how
 request had asked for: Warm's, those of MinIdlePerHost, and of successors for connections that
 were about to go.
 
+--watch asks again and again, and shows what is counted per second since the sample before. On
+a terminal it draws over the last table, as many hosts as there is room for (--sort decides
+which), until q or Ctrl-C; into a pipe it writes one table after the other. A process that
+can't be asked is shown as down, and one that was restarted counts from its start.
+
+The exit code is 0 if all processes could be asked, or --watch was ended; 1 if some couldn't,
+with what the others said printed; 2 if the command line makes no sense.
+
 In the process to look at:
 
-  http.Handle("/debug/connwise", pool.StatsHandler(p)) // a *pool.Transport or *pool.Guard`,
+  http.Handle("/debug/connwise", pool.StatsHandler(p)) // a *pool.Transport or *pool.Guard
+
+A browser gets a page from there.`,
 		Example: `  connwise stats http://127.0.0.1:6060/debug/connwise
+  connwise stats --watch --sort waiting http://web-1:6060/debug/connwise http://web-2:6060/debug/connwise
   connwise stats --json http://127.0.0.1:6060/debug/connwise | jq '.hosts[].idle'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, urls []string) error {
-			if timeout <= 0 {
-				return &usageError{fmt.Sprintf("stats: --timeout %v: must be more than 0", timeout)}
+			if err := opts.check(cmd.Flags().Changed("watch"), urls); err != nil {
+				return err
 			}
-			for _, raw := range urls {
-				if err := checkStatsURL(raw); err != nil {
-					return err
-				}
+			if opts.watch > 0 {
+				return watchOn(cmd.Context(), cmd.OutOrStdout(), urls, &opts)
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			ctx, cancel := context.WithTimeout(cmd.Context(), opts.timeout)
 			defer cancel()
-			return printStats(ctx, cmd.OutOrStdout(), urls, asJSON)
+			return printStats(ctx, cmd.OutOrStdout(), urls, &opts)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the JSON as it was served")
-	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "most time to take, for all URLs together")
+	flags := cmd.Flags()
+	flags.BoolVar(&opts.asJSON, "json", false, "print the JSON as it was served; of several URLs an array of {url, stats} or {url, error}")
+	flags.DurationVar(&opts.timeout, "timeout", 5*time.Second, "most time to take, for all URLs together")
+	flags.DurationVar(&opts.watch, "watch", 0, "ask again and again, and show rates; --watch=10s: how often")
+	flags.Lookup("watch").NoOptDefVal = "2s"
+	flags.StringVar(&opts.sort, "sort", "host", "what to sort by, the most first, with --watch by the rate if it is counted: "+strings.Join(statsKeys(), ", "))
 	return cmd
 }
 
+func (o *statsOptions) check(watch bool, urls []string) error {
+	switch {
+	case o.timeout <= 0:
+		return &usageError{fmt.Sprintf("stats: --timeout %v: must be more than 0", o.timeout)}
+	case watch && o.watch < leastWatch:
+		return &usageError{fmt.Sprintf("stats: --watch=%v: must be at least %v", o.watch, leastWatch)}
+	case watch && o.asJSON:
+		return &usageError{"stats: --watch and --json: choose one of them"}
+	}
+	if err := checkStatsKey(o.sort); err != nil {
+		return err
+	}
+	for _, raw := range urls {
+		if err := checkStatsURL(raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func checkStatsURL(raw string) error {
+	if _, err := time.ParseDuration(raw); err == nil {
+		return &usageError{fmt.Sprintf("stats: %s is no URL; an interval is written --watch=%[1]s", raw)}
+	}
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
@@ -85,70 +128,50 @@ func checkStatsURL(raw string) error {
 }
 
 // printStats prints what can be had; the errors of the other URLs come joined.
-func printStats(ctx context.Context, w io.Writer, urls []string, asJSON bool) error {
-	var errs []error
-	for _, raw := range urls {
-		body, stats, err := fetchStats(ctx, raw)
-		switch {
-		case err != nil:
-		case asJSON:
-			if _, err = w.Write(body); err != nil {
-				err = fmt.Errorf("stats: %w", err)
-			}
-		default:
-			if len(urls) > 1 {
-				_, _ = fmt.Fprintln(w, redacted(raw))
-			}
-			if err = writeStats(w, stats); err != nil {
-				err = fmt.Errorf("stats: %w", err)
-			}
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// fetchStats returns what the URL serves, as it is and decoded. Errors name the
-// URL without credentials.
-func fetchStats(ctx context.Context, raw string) ([]byte, pool.Stats, error) {
-	var stats pool.Stats
-	fail := func(err error) ([]byte, pool.Stats, error) {
-		return nil, stats, fmt.Errorf("stats: %s: %w", redacted(raw), err)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, raw, nil)
-	if err != nil {
-		return fail(errors.New("not a URL"))
-	}
-	req.Header.Set("Accept", "application/json")
-	tr := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
-	resp, err := (&http.Client{Transport: tr}).Do(req)
-	if err != nil {
-		if ue, ok := errors.AsType[*url.Error](err); ok {
-			err = ue.Err // without the URL, which fail adds
-		}
-		return fail(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fail(fmt.Errorf("answered %s, want 200", resp.Status))
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxStats+1))
+func printStats(ctx context.Context, w io.Writer, urls []string, opts *statsOptions) error {
+	all := fetchAll(ctx, urls)
+	failed := joinErrors(all)
+	var err error
 	switch {
-	case err != nil:
-		return fail(err)
-	case len(body) > maxStats:
-		return fail(fmt.Errorf("more than %d MiB of statistics", maxStats>>20))
+	case opts.asJSON:
+		err = writeJSON(w, all)
+	default:
+		f := newFleet(all)
+		if f.processes == 0 {
+			break
+		}
+		f.sort(opts.sort)
+		err = writePrintable(w, func(w io.Writer) error { return writeStats(w, f) })
 	}
-	if err := json.Unmarshal(body, &stats); err != nil || stats.Hosts == nil {
-		return fail(fmt.Errorf("not the JSON of pool.StatsHandler (Content-Type %q)", resp.Header.Get("Content-Type")))
+	if err != nil {
+		err = fmt.Errorf("stats: %w", err)
 	}
-	return body, stats, nil
+	return errors.Join(failed, err)
 }
 
-func redacted(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return "..."
+// writeJSON writes one process's JSON as it was served, and that of several in an array with
+// their URLs.
+func writeJSON(w io.Writer, all []fetched) error {
+	if len(all) == 1 {
+		_, err := w.Write(all[0].body)
+		return err
 	}
-	return u.Redacted()
+	type entry struct {
+		URL   string          `json:"url"`
+		Error string          `json:"error,omitempty"`
+		Stats json.RawMessage `json:"stats,omitempty"`
+	}
+	entries := make([]entry, len(all))
+	for i, f := range all {
+		entries[i] = entry{URL: redacted(f.url), Stats: f.body}
+		if f.err != nil {
+			entries[i].Error = cmp.Or(errors.Unwrap(f.err), f.err).Error()
+		}
+	}
+	b, err := json.MarshalIndent(entries, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
 }

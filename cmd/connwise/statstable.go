@@ -9,51 +9,82 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"example.com/connwise/internal/texttable"
 	"example.com/connwise/pool"
 )
 
 var (
-	nowColumns   = []string{"host", "scheme", "idle limit", "set by", "open", "idle", "in use", "dialing", "waiting"}
-	sinceColumns = []string{
-		"host", "sent", "failed", "reused", "stale", "replaced", "dials", "dial errs",
-		"waited", "timed out", "closed",
-	}
+	nowColumns  = []string{"host", "scheme", "idle limit", "set by"}
 	connColumns = []string{"connection to", "host", "age", "streams", "limit", "goaway", "ping", "pings"}
 )
 
+// writePrintable writes what write writes, without what a terminal would take for a command:
+// names come from other processes.
+func writePrintable(w io.Writer, write func(io.Writer) error) error {
+	var b strings.Builder
+	if err := write(&b); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, printable(b.String()))
+	return err
+}
+
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, s)
+}
+
 // writeStats writes what the pools hold, what they have counted, and why they closed
 // connections. One table of it all wouldn't fit a screen.
-func writeStats(w io.Writer, s pool.Stats) error {
-	if len(s.Hosts) == 0 {
+func writeStats(w io.Writer, f *fleet) error {
+	if len(f.hosts) == 0 {
 		_, err := fmt.Fprintln(w, "no hosts in use")
 		return err
 	}
+	head, sinceHead := slices.Clone(nowColumns), []string{"host"}
+	for _, g := range statsGauges {
+		head = append(head, g.name)
+	}
+	for _, c := range statsCounters {
+		sinceHead = append(sinceHead, c.name)
+	}
+	if f.merged {
+		head = append(head, "procs")
+	}
 	var now, since [][]string
-	for _, h := range s.Hosts {
-		now = append(now, nowRow(h))
+	for _, h := range f.hosts {
+		row := nowRow(h)
+		if f.merged {
+			row = append(row, strconv.Itoa(h.processes))
+		}
+		now = append(now, row)
 		since = append(since, sinceRow(h))
 	}
-	if err := texttable.Write(w, nowColumns, now, 4); err != nil {
+	if err := texttable.Write(w, head, now, 4); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	if err := texttable.Write(w, sinceColumns, since, 1); err != nil {
+	if err := texttable.Write(w, sinceHead, since, 1); err != nil {
 		return err
 	}
-	if err := writeConns(w, s.Hosts); err != nil {
+	if err := writeConns(w, f.hosts); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, closedLines(s.Hosts)+
-		hostLines(s.Hosts, idleCloseLine)+hostLines(s.Hosts, confirmLine)+hostLines(s.Hosts, aheadLine))
+	_, err := io.WriteString(w, closedLines(f.hosts)+
+		hostLines(f.hosts, idleCloseLine)+hostLines(f.hosts, confirmLine)+hostLines(f.hosts, aheadLine))
 	return err
 }
 
 // writeConns writes the HTTP/2 connections, if there are any.
-func writeConns(w io.Writer, hosts []pool.HostStats) error {
+func writeConns(w io.Writer, hosts []*fleetHost) error {
 	var rows [][]string
 	for _, h := range hosts {
 		for _, c := range h.Conns {
@@ -69,7 +100,7 @@ func writeConns(w io.Writer, hosts []pool.HostStats) error {
 	return texttable.Write(w, connColumns, rows, 2)
 }
 
-func connRow(h pool.HostStats, c pool.ConnStats) []string {
+func connRow(h *fleetHost, c pool.ConnStats) []string {
 	state, ping := "-", "-"
 	switch {
 	case c.GoAway:
@@ -86,42 +117,49 @@ func connRow(h pool.HostStats, c pool.ConnStats) []string {
 	}
 }
 
-func nowRow(h pool.HostStats) []string {
-	limit := "-"
-	if h.IdleLimit > 0 {
-		limit = h.IdleLimit.Round(time.Millisecond).String()
+func nowRow(h *fleetHost) []string {
+	limit := limitText(h.IdleLimit)
+	if h.most != h.IdleLimit {
+		limit += " to " + limitText(h.most)
 	}
 	row := []string{hostLabel(h), schemeOf(h), limit, h.IdleLimitSource}
-	for _, n := range []int{h.Open, h.Idle, h.InUse, h.Dialing, h.Waiting} {
-		row = append(row, strconv.Itoa(n))
+	for _, g := range statsGauges {
+		row = append(row, strconv.Itoa(g.of(&h.HostStats)))
 	}
 	return row
 }
 
+func limitText(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return d.Round(time.Millisecond).String()
+}
+
 // schemeOf tells where HTTP/2 is spoken.
-func schemeOf(h pool.HostStats) string {
-	if h.Proto == "HTTP/2.0" {
+func schemeOf(h *fleetHost) string {
+	switch {
+	case h.Proto == "HTTP/2.0":
 		return h.Scheme + " h2"
+	case strings.Contains(h.Proto, "HTTP/2.0"):
+		return h.Scheme + " h1/h2"
 	}
 	return h.Scheme
 }
 
-func sinceRow(h pool.HostStats) []string {
+func sinceRow(h *fleetHost) []string {
 	host := h.Host
 	if h.Proxy != "" {
 		host += " (proxy)" // which one is above; it would make the row too long
 	}
 	row := []string{host}
-	for _, n := range []uint64{
-		h.Sent, h.Failed, h.Reused, h.Stale, h.Replaced, h.Dials, h.DialsFailed,
-		h.Waited, h.WaitTimeouts, h.Closed,
-	} {
-		row = append(row, strconv.FormatUint(n, 10))
+	for _, c := range statsCounters {
+		row = append(row, strconv.FormatUint(c.of(&h.Totals), 10))
 	}
 	return row
 }
 
-func hostLabel(h pool.HostStats) string {
+func hostLabel(h *fleetHost) string {
 	if h.Proxy == "" {
 		return h.Host
 	}
@@ -130,7 +168,7 @@ func hostLabel(h pool.HostStats) string {
 
 // closedLines has a line for each host that closed connections, with the reasons,
 // the most frequent first, and an empty line before them.
-func closedLines(hosts []pool.HostStats) string {
+func closedLines(hosts []*fleetHost) string {
 	var b strings.Builder
 	for _, h := range hosts {
 		if h.Closed == 0 {
@@ -160,7 +198,7 @@ func counts[K ~string](m map[K]uint64) string {
 
 // idleCloseLine tells of a host whose peer closed idle connections: how, and what was learnt
 // from that.
-func idleCloseLine(h pool.HostStats) string {
+func idleCloseLine(h *fleetHost) string {
 	if len(h.IdleCloses) == 0 {
 		return ""
 	}
@@ -169,7 +207,7 @@ func idleCloseLine(h pool.HostStats) string {
 }
 
 // confirmLine tells of a host whose connections were asked for a sign of life.
-func confirmLine(h pool.HostStats) string {
+func confirmLine(h *fleetHost) string {
 	if h.Confirmed == 0 {
 		return ""
 	}
@@ -177,7 +215,7 @@ func confirmLine(h pool.HostStats) string {
 }
 
 // aheadLine tells of a host with dials that no request asked for.
-func aheadLine(h pool.HostStats) string {
+func aheadLine(h *fleetHost) string {
 	if h.DialsAhead == 0 {
 		return ""
 	}
@@ -185,7 +223,7 @@ func aheadLine(h pool.HostStats) string {
 }
 
 // hostLines has a line for each host of which there is something to say.
-func hostLines(hosts []pool.HostStats, say func(pool.HostStats) string) string {
+func hostLines(hosts []*fleetHost, say func(*fleetHost) string) string {
 	var b strings.Builder
 	for _, h := range hosts {
 		if s := say(h); s != "" {
