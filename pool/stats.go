@@ -87,18 +87,18 @@ type HostStats struct {
 // ConnStats is a connection's part of a snapshot.
 type ConnStats struct {
 	Addr  string `json:"addr"`  // the remote address
-	Proto string `json:"proto"` // "HTTP/1.1" or "HTTP/2.0"
+	Proto string `json:"proto"` // "HTTP/1.1" or "HTTP/2.0"; empty if a Guard can't tell
 	// State is "in use" or "idle", or of an idle one that isn't to be used "settling" (for a
 	// moment, to see whether the peer closes it) or "witness" (it shows when the peer does).
 	State string        `json:"state"`
 	Age   time.Duration `json:"age_ns"`  // since it was opened
 	Idle  time.Duration `json:"idle_ns"` // since its last answer ended; zero while it is in use
-	// Requests counts those begun on it. It is -1 for an HTTP/1 connection in use: only who
-	// has it knows.
+	// Requests counts those begun on it. It is -1 for an HTTP/1 connection in use, as only who
+	// has it knows, and for a Guard's.
 	Requests int `json:"requests"`
 
 	// Streams are the requests that hold it, and StreamLimit how many the peer takes: one
-	// before it has said so, and with HTTP/1.
+	// before it has said so, and with HTTP/1. A Guard sees neither.
 	Streams     int `json:"streams"`
 	StreamLimit int `json:"stream_limit"`
 	// GoAway says that the peer sent GOAWAY: it takes no new request.

@@ -107,3 +107,56 @@ func TestStatsOfIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestStatsOfAGuard looks at its connections between and in requests.
+func TestStatsOfAGuard(t *testing.T) {
+	arrived, answer := make(chan struct{}), make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/held" {
+			close(arrived)
+			<-answer
+		}
+	}))
+	defer srv.Close()
+	g, err := NewGuard(GuardConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := &http.Transport{DialContext: g.DialContext}
+	defer base.CloseIdleConnections()
+	get := func(path string) {
+		resp, err := (&http.Client{Transport: base}).Get(srv.URL + path)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+	host := strings.TrimPrefix(srv.URL, "http://")
+	look := func() ConnStats {
+		s := g.StatsOf(host)
+		if len(s.Hosts) != 1 || len(s.Hosts[0].Conns) != 1 || s.Total.Opened != 1 {
+			t.Fatalf("%+v", s)
+		}
+		return s.Hosts[0].Conns[0]
+	}
+	get("/")
+	if c := look(); c.State != "idle" || c.Proto != "HTTP/1.1" || c.Addr != host || c.Requests != -1 || c.Idle <= 0 || c.Age < c.Idle {
+		t.Errorf("an idle connection is %+v", c)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		get("/held")
+	}()
+	<-arrived
+	if c := look(); c.State != "in use" || c.Idle != 0 {
+		t.Errorf("a connection in use is %+v", c)
+	}
+	close(answer)
+	<-done
+	if s := g.StatsOf("other.example:80"); s.Hosts == nil || len(s.Hosts) > 0 {
+		t.Errorf("StatsOf of a host that isn't there: %+v", s)
+	}
+}

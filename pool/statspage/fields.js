@@ -53,7 +53,7 @@ const connFields = [
   ["state", "state", "text", "in use or idle; settling: idle, to be used in a moment if the peer doesn't close it; witness: idle, and not used any more, to see when the peer closes it"],
   ["age_ns", "age", "ns", "since it was opened"],
   ["idle_ns", "idle for", "ns", "since its last answer ended"],
-  ["requests", "requests", "n", "begun on it; unknown while it is in use over HTTP/1"],
+  ["requests", "requests", "n", "begun on it; unknown while it is in use over HTTP/1, and to a Guard"],
   ["streams", "streams", "n", "the requests that hold it"],
   ["stream_limit", "limit", "n", "how many the peer takes"],
   ["goaway", "GOAWAY", "flag", "the peer takes no new request on it"],
