@@ -33,13 +33,17 @@ type way struct {
 	is      error                    // in the chain
 }
 
-// limit ends what never comes. What does come has to come in it, on a busy machine.
-const limit = 500 * time.Millisecond
+// These limits end what never comes. What does come has to come in them, on a busy machine: an
+// answer, or a handshake, which takes more. After a second the pool would dial again by itself.
+const (
+	limit          = 500 * time.Millisecond
+	handshakeLimit = 900 * time.Millisecond
+)
 
 var (
 	resolveLimit = func(_ *rig, cfg *pool.Config) { cfg.Dialer.ResolveTimeout = limit }
 	connectLimit = func(_ *rig, cfg *pool.Config) { cfg.Dialer.ConnectTimeout = limit }
-	tlsLimit     = func(_ *rig, cfg *pool.Config) { cfg.Base.TLSHandshakeTimeout = limit }
+	tlsLimit     = func(_ *rig, cfg *pool.Config) { cfg.Base.TLSHandshakeTimeout = handshakeLimit }
 	answerLimit  = func(_ *rig, cfg *pool.Config) { cfg.Base.ResponseHeaderTimeout = limit }
 	writeLimit   = func(_ *rig, cfg *pool.Config) { cfg.WriteStallTimeout = limit }
 )
