@@ -87,6 +87,10 @@ func (s stage) Set(text string) error {
 	if err != nil {
 		return err
 	}
+	if rule == retry.StageRetry { // as if nobody had said anything
+		delete(s.policy.Stages, s.stage)
+		return nil
+	}
 	if s.policy.Stages == nil {
 		s.policy.Stages = make(map[dialer.Stage]retry.StageRule)
 	}

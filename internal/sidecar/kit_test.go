@@ -34,14 +34,36 @@ type rig struct {
 
 // A logBuffer is a log that tests read.
 type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	mu    sync.Mutex
+	b     bytes.Buffer
+	wrote chan struct{} // closed at the next line
 }
 
 func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	close(l.wrote)
+	l.wrote = make(chan struct{})
 	return l.b.Write(p)
+}
+
+// wait blocks until the log has text.
+func (l *logBuffer) wait(t *testing.T, text string) {
+	t.Helper()
+	limit := time.After(10 * time.Second)
+	for {
+		l.mu.Lock()
+		found, wrote := strings.Contains(l.b.String(), text), l.wrote
+		l.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-wrote:
+		case <-limit:
+			t.Fatalf("the log has no %q:\n%s", text, l)
+		}
+	}
 }
 
 func (l *logBuffer) String() string {
@@ -70,7 +92,7 @@ func startFrom(t *testing.T, src Source) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, log: new(logBuffer), ended: make(chan error, 1), reloads: make(chan struct{}), results: make(chan error, 1)}
+	r := &rig{t: t, log: &logBuffer{wrote: make(chan struct{})}, ended: make(chan error, 1), reloads: make(chan struct{}), results: make(chan error, 1)}
 	ready := make(chan struct{})
 	sc := &Sidecar{Source: src, Reload: r.reloads, Log: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	sc.Reloaded = func(err error) { r.results <- err }

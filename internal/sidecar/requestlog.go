@@ -1,7 +1,9 @@
 package sidecar
 
 import (
+	"bufio"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 )
@@ -23,6 +25,12 @@ func (l *logged) WriteHeader(status int) {
 		l.status = status
 	}
 	l.ResponseWriter.WriteHeader(status)
+}
+
+// Hijack is httputil.ReverseProxy's way to a 101.
+func (l *logged) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	l.status = http.StatusSwitchingProtocols
+	return http.NewResponseController(l.ResponseWriter).Hijack()
 }
 
 // Write counts the body's bytes.
