@@ -3,8 +3,11 @@ package retry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -174,5 +177,48 @@ func TestLongReadByBase(t *testing.T) {
 		if got := (&Transport{Base: tt.base}).readsLong(req); got != tt.want {
 			t.Errorf("%T: %v", tt.base, got)
 		}
+	}
+}
+
+// TestBeforeAttemptKeepsTheContext: a pool gets all that the caller has put into it.
+func TestBeforeAttemptKeepsTheContext(t *testing.T) {
+	type key struct{}
+	srv := httptest.NewServer(http.NotFoundHandler())
+	defer srv.Close()
+	var order []string
+	p, err := pool.New(pool.Config{BeforeSend: func(req *http.Request) error {
+		d, _ := pool.ReadTimeout(req.Context())
+		order = append(order, fmt.Sprintf("pool %v %v", req.Context().Value(key{}), d))
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	tr := &Transport{Base: p, Policy: Policy{AttemptTimeout: time.Minute}, BeforeAttempt: func(req *http.Request, _ int) error {
+		order = append(order, fmt.Sprint("attempt ", req.Context().Value(key{})))
+		return nil
+	}}
+	ctx := pool.WithReadTimeout(context.WithValue(t.Context(), key{}, "value"), time.Hour)
+	ctx = pool.WithBeforeSend(ctx, func(*http.Request) error { order = append(order, "caller"); return nil })
+	req, _ := http.NewRequestWithContext(ctx, "GET", srv.URL, nil)
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if want := []string{"pool value 1h0m0s", "caller", "attempt value"}; !slices.Equal(order, want) {
+		t.Errorf("got %q, want %q", order, want)
+	}
+}
+
+// TestStatsAreTheCallers: later calls don't change them.
+func TestStatsAreTheCallers(t *testing.T) {
+	tr := &Transport{Policy: atOnce(Policy{MaxRetries: 1}), Base: baseFunc(func(*http.Request) (*http.Response, error) { return nil, failed(pool.PhaseDial) })}
+	tr.RoundTrip(newRequest(t, "GET", nil))
+	before := tr.Stats()
+	tr.RoundTrip(newRequest(t, "GET", nil))
+	if before.Retries["never sent"] != 1 || before.Refused[ReasonExhausted] != 1 {
+		t.Errorf("%+v", before)
 	}
 }
