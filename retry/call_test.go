@@ -73,6 +73,17 @@ func TestNestedTransports(t *testing.T) {
 	base.wantAttempts(3)
 }
 
+// TestNestedTransportsDontMultiply: what another layer has sent again counts.
+func TestNestedTransportsDontMultiply(t *testing.T) {
+	dial := failed(pool.PhaseDial)
+	base := newScript(t, dial, dial, dial)
+	inner := &Transport{Base: base, Policy: atOnce(Default())}
+	if _, err := (&Transport{Base: inner, Policy: atOnce(Default())}).RoundTrip(newRequest(t, "POST", nil)); err == nil {
+		t.Error("no error")
+	}
+	base.wantAttempts(3)
+}
+
 func busy(after string) *http.Response {
 	resp := status(http.StatusTooManyRequests)
 	resp.Header.Set("Retry-After", after)

@@ -38,8 +38,9 @@ func observe(req *http.Request, resp *http.Response, err error, t trail) Outcome
 		o.Earlier = t == trailUnknown && replays(req)
 	}
 	o.weigh(t)
-	if e, ok := errors.AsType[*Error](err); ok && !e.Unprocessed() {
-		o.Earlier = true // by another Transport
+	if e, ok := errors.AsType[*Error](err); ok { // of another Transport in Base
+		o.Retry += e.Report.Retries
+		o.Earlier = o.Earlier || !e.Unprocessed()
 	}
 	_, o.CallerFault = errors.AsType[*pool.CallerError](err)
 	o.Closed = errors.Is(err, pool.ErrClosed)

@@ -80,6 +80,8 @@ func optIn(req *http.Request) OptIn {
 	return OptInNone
 }
 
+// hasIdempotencyKey counts an empty slice, as net/http does, and not nil, by which fields are
+// switched off.
 func hasIdempotencyKey(req *http.Request) bool {
 	return req.Header["Idempotency-Key"] != nil || req.Header["X-Idempotency-Key"] != nil
 }
