@@ -62,9 +62,5 @@ func (c *conn) restedFor(reason CloseReason, now time.Time) time.Duration {
 			return -1
 		}
 	}
-	since := c.idleSince
-	if c.uses == 0 {
-		since = c.opened
-	}
-	return max(age(now, since), 0)
+	return max(age(now, c.idleSince), 0)
 }
