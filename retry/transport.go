@@ -21,7 +21,8 @@ type Transport struct {
 	// else: a *pool.Error, *dialer.Error, *net.OpError of a dial or *net.DNSError in its error has
 	// to be about the request that it was given, not about another one that was made on its
 	// behalf after it was sent. What an http.Client in Base met (*url.Error) isn't believed: it may
-	// have followed a redirect. Nil: http.DefaultTransport.
+	// have followed a redirect. One Transport over another does harm only: both go by the same
+	// context, so that reports add up. Nil: http.DefaultTransport.
 	Base http.RoundTripper
 	// Policy is read once, at the first request. Zero: Default's rules. WithPolicy replaces it
 	// for a call.
