@@ -1,5 +1,6 @@
-// Command connwise runs benchmarks of HTTP clients under what proxies do to them,
-// shows the pool statistics of a live process, and prints the retry policies.
+// Command connwise is a reverse proxy on the library's connections and retries, runs benchmarks
+// of HTTP clients under what proxies do to them, shows the pool statistics of live processes,
+// and prints the retry policies.
 package main
 
 import (
@@ -43,6 +44,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	fixCompletion(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK

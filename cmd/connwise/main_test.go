@@ -20,8 +20,14 @@ func TestMain(m *testing.M) {
 	if bench.IsChild() {
 		os.Exit(bench.ChildMain(os.Stdin, os.Stdout, os.Stderr))
 	}
+	if os.Getenv(asCommand) != "" {
+		os.Exit(start())
+	}
 	goleak.VerifyTestMain(m)
 }
+
+// asCommand in the environment makes the test's binary the command itself.
+const asCommand = "CONNWISE_TEST_COMMAND"
 
 // An outcome is what a command line came to.
 type outcome struct {
@@ -146,7 +152,8 @@ func TestCommandLines(t *testing.T) {
 }
 
 func TestHelpHasExamples(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"bench", "--help"}, {"probe", "--help"}, {"stats", "--help"}, {"policy", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"bench", "--help"}, {"probe", "--help"}, {"stats", "--help"}, {"policy", "--help"},
+		{"proxy", "--help"}, {"man", "--help"}, {"completion", "--help"}} {
 		got := exec(t.Context(), args...)
 		if !strings.Contains(got.stdout, "Examples:\n  connwise ") {
 			t.Errorf("%v has no example:\n%s", args, got.stdout)

@@ -35,7 +35,7 @@ func newProxy() *cobra.Command {
 	cmd.Flags().StringVar(&file, "config", "", "YAML `file` with settings; flags go before it. Read again at SIGHUP")
 	cmd.Flags().BoolVar(&check, "check", false, "only check the settings")
 	cmd.Flags().BoolVar(&show, "print-config", false, "only print all settings, with what they mean, as a file")
-	flags := settingFlags(cmd.Flags())
+	flags := settingFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		source := sidecar.Source{File: file, Flags: flags.given()}
 		set, err := sidecar.Load(source)
@@ -97,7 +97,7 @@ the proxy: it accepts nothing more, and requests under way have --drain to end. 
 ends it at once.
 
 The admin listener has the statistics as a page and as JSON (/, for "connwise stats" too),
-/healthz (503 while it drains) and /-/config.
+/metrics for Prometheus, /healthz (503 while it drains) and /-/config.
 
 Exit codes: 0 all requests had ended; 1 it couldn't listen, or requests were cut at the end of
 --drain; 2 a flag or a setting makes no sense.`
@@ -108,14 +108,21 @@ type proxyFlags struct {
 	keys map[string]string // by flag
 }
 
-// settingFlags adds a flag for each setting.
-func settingFlags(fs *pflag.FlagSet) proxyFlags {
-	f := proxyFlags{fs, make(map[string]string)}
+// settingFlags adds a flag for each setting, and what shells offer for it.
+func settingFlags(cmd *cobra.Command) proxyFlags {
+	f := proxyFlags{cmd.Flags(), make(map[string]string)}
 	for _, t := range sidecar.Defaults().Table() {
 		f.keys[t.Flag()] = t.Key
-		flag := fs.VarPF(&textValue{Value: t.Value, text: t.Value.String()}, t.Flag(), "", t.Doc)
+		flag := f.set.VarPF(&textValue{Value: t.Value, text: t.Value.String()}, t.Flag(), "", t.Doc)
 		if t.Value.Type() == "bool" {
 			flag.NoOptDefVal = "true"
+		}
+		offers := cobra.NoFileCompletions
+		if c, ok := t.Value.(interface{ Names() []string }); ok {
+			offers = cobra.FixedCompletions(c.Names(), cobra.ShellCompDirectiveNoFileComp)
+		}
+		if !strings.HasSuffix(t.Key, "_file") {
+			_ = cmd.RegisterFlagCompletionFunc(t.Flag(), offers) // the flag is there, and has none yet
 		}
 	}
 	return f
@@ -150,7 +157,7 @@ func runProxy(ctx context.Context, source sidecar.Source, set *sidecar.Settings,
 	defer signal.Stop(hup)
 	reload, stop := asEvents(hup)
 	defer stop()
-	sc := sidecar.Sidecar{Source: source, Log: newLogger(stderr, set), Reload: reload}
+	sc := sidecar.Sidecar{Source: source, Log: newLogger(stderr, set), Reload: reload, Metrics: newProxyMetrics}
 	return sc.Run(ctx, set)
 }
 

@@ -17,23 +17,42 @@ import (
 func newRoot(began *bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "connwise",
-		Short: "HTTP connections that outlive their proxy: benchmarks, measurements, pool statistics, retry policies",
-		Long: `connwise compares HTTP clients under what proxies do to connections, measures what a
-server or proxy does to them, shows the connection pools of a live process, and prints
-which failures are retried.`,
+		Short: "HTTP connections that outlive their proxy: a sidecar, benchmarks, measurements, pool statistics, retry policies",
+		Long: `connwise runs a reverse proxy whose connections and retries are those of the library,
+compares HTTP clients under what proxies do to connections, measures what a server or proxy
+does to them, shows the connection pools of live processes, and prints which failures are
+retried.`,
 		Example: `  connwise bench --scenario idle-race --proto h1
   connwise probe https://api.example/healthz
   connwise stats http://127.0.0.1:6060/debug/connwise
-  connwise policy once`,
-		Version:           version(),
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		PersistentPreRun:  func(*cobra.Command, []string) { *began = true },
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+  connwise policy once
+  connwise proxy --upstream https://api.example`,
+		Version:          version(),
+		SilenceErrors:    true,
+		SilenceUsage:     true,
+		PersistentPreRun: func(*cobra.Command, []string) { *began = true },
 	}
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newBench(), newProbe(), newStats(), newPolicy(), newProxy())
+	root.AddCommand(newBench(), newProbe(), newStats(), newPolicy(), newProxy(), newMan())
 	return root
+}
+
+// fixCompletion makes cobra's completion command refuse a shell that it doesn't know. It comes behind
+// SetOut, as that command keeps the root's output.
+func fixCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	cmd, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		return // cobra's default has gone
+	}
+	cmd.Example = "  connwise completion bash > /etc/bash_completion.d/connwise"
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return &usageError{fmt.Sprintf("completion: unknown shell %q; known: bash, fish, powershell, zsh", args[0])}
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 }
 
 // newHelp replaces cobra's help command, for which an unknown name is no error.

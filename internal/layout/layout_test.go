@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	"/internal/probe":     {"/dialer", "/health", "/internal/untrace"},
 	"/bench":              {"/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
 	"/internal/sidecar":   {"/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace"},
-	"/cmd/connwise":       {"/internal/sidecar", "/bench", "/internal/probe", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
+	"/cmd/connwise":       {"/internal/sidecar", "/pool/poolprom", "/bench", "/internal/probe", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
 }
 
 // core are the packages that a user of the library links. They may use these modules and

@@ -41,6 +41,17 @@ func (c choice[T]) Set(text string) (err error) {
 	return err
 }
 
+// Names are the texts that there are to choose from.
+func (c choice[T]) Names() []string { return namesOf(c.options) }
+
+func namesOf[T comparable](options []option[T]) []string {
+	names := make([]string, len(options))
+	for i, o := range options {
+		names[i] = o.name
+	}
+	return names
+}
+
 func nameOf[T comparable](options []option[T], v T) string {
 	for _, o := range options {
 		if o.value == v {
@@ -51,14 +62,12 @@ func nameOf[T comparable](options []option[T], v T) string {
 }
 
 func valueOf[T comparable](options []option[T], text string, old T) (T, error) {
-	names := make([]string, len(options))
-	for i, o := range options {
+	for _, o := range options {
 		if o.name == text {
 			return o.value, nil
 		}
-		names[i] = o.name
 	}
-	return old, fmt.Errorf("%q is none of %s", text, strings.Join(names, ", "))
+	return old, fmt.Errorf("%q is none of %s", text, strings.Join(namesOf(options), ", "))
 }
 
 var (
@@ -81,6 +90,9 @@ type stage struct {
 
 func (stage) Type() string     { return "choice" }
 func (s stage) String() string { return nameOf(stageOptions, s.policy.Stages[s.stage]) }
+
+// Names are the texts that there are to choose from.
+func (stage) Names() []string { return namesOf(stageOptions) }
 
 func (s stage) Set(text string) error {
 	rule, err := valueOf(stageOptions, text, retry.StageRetry)

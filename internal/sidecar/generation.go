@@ -64,6 +64,7 @@ func (g *generation) serve(w http.ResponseWriter, r *http.Request) {
 
 // logFailure tells of a request that was answered by the sidecar itself.
 func (g *generation) logFailure(r *http.Request, a answer, err error) {
+	g.p.tally.failure(a.status)
 	level := slog.LevelWarn
 	if a.status == statusClientLeft || a.status == http.StatusBadRequest { // not the upstream's doing
 		level = slog.LevelInfo

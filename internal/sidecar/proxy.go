@@ -14,11 +14,13 @@ import (
 
 // A Proxy is the handler of a sidecar's clients. It is safe for concurrent use.
 type Proxy struct {
-	log    *slog.Logger
-	memory dialer.Memory // what is known of addresses outlives a reload
-	replay replayMemory
-	active atomic.Int64  // requests in the handler, upgraded connections included
-	rest   chan struct{} // gets a value when active has become zero, if there is none in it
+	log      *slog.Logger
+	memory   dialer.Memory // what is known of addresses outlives a reload
+	replay   replayMemory
+	tally    tally
+	requests atomic.Uint64 // that have come
+	active   atomic.Int64  // requests in the handler, upgraded connections included
+	rest     chan struct{} // gets a value when active has become zero, if there is none in it
 
 	mu      sync.Mutex // serializes Use and Close
 	current atomic.Pointer[generation]
@@ -99,6 +101,7 @@ func (p *Proxy) Close() {
 
 // ServeHTTP sends the request to the upstream, and the answer back.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.requests.Add(1)
 	p.active.Add(1)
 	defer p.done()
 	g := p.enter()
@@ -151,9 +154,12 @@ func (p *Proxy) Active() int64 { return p.active.Load() }
 // Settings returns those in force.
 func (p *Proxy) Settings() *Settings { return p.current.Load().set }
 
+// Transports returns the pool and the policy in force. They are the Proxy's.
+func (p *Proxy) Transports() (*pool.Transport, *retry.Transport) {
+	u := p.current.Load().up
+	return u.pool, u.transport
+}
+
 // Stats returns the snapshot of the pool in force. A reload that changes the pool begins a
 // new one, whose counters start at zero.
 func (p *Proxy) Stats() pool.Stats { return p.current.Load().up.pool.Stats() }
-
-// RetryStats returns the totals of the policy in force, which a reload ends as it does a pool's.
-func (p *Proxy) RetryStats() retry.Stats { return p.current.Load().up.transport.Stats() }

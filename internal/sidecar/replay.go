@@ -40,6 +40,7 @@ func (g *generation) prepare(r *http.Request, body *clientBody) (in *http.Reques
 		room = g.set.ReplayBody
 	}
 	if !g.mayKeep(r) || !g.p.replay.take(room) {
+		g.p.streams()
 		return in, release, nil
 	}
 	release = func() { g.p.replay.give(room) }
@@ -47,6 +48,9 @@ func (g *generation) prepare(r *http.Request, body *clientBody) (in *http.Reques
 		err = keep(in, body)
 	} else {
 		err = keepLate(in, body, g.set)
+		if in.Body == body.late {
+			g.p.streams()
+		}
 	}
 	if err != nil {
 		release()
@@ -54,6 +58,9 @@ func (g *generation) prepare(r *http.Request, body *clientBody) (in *http.Reques
 	}
 	return in, release, nil
 }
+
+// streams counts a body that isn't kept.
+func (p *Proxy) streams() { p.tally.add(func(c *Counters) { c.Streamed++ }) }
 
 // mayKeep tells whether the body may be small, and nothing speaks against reading it before the
 // upstream has been heard.

@@ -66,6 +66,12 @@ func (sc *Sidecar) Run(ctx context.Context, set *Settings) error {
 			return err
 		case <-sc.Reload:
 			err := sc.reload(p, set)
+			p.tally.add(func(c *Counters) {
+				c.Reloads++
+				if err != nil {
+					c.ReloadsFailed++
+				}
+			})
 			if sc.Reloaded != nil {
 				sc.Reloaded(err)
 			}
