@@ -6,7 +6,8 @@ import (
 	"example.com/connwise/dialer"
 )
 
-// DialFailures are dials that ended in an error, by the stage that failed.
+// DialFailures are dials that ended in an error, by the stage that failed. A Guard's are over when
+// TCP is: a handshake that fails in its DialTLSContext has opened a connection, and closed it.
 type DialFailures struct {
 	Resolve uint64 `json:"resolve"` // looking up the host's addresses, or the proxy's
 	Connect uint64 `json:"connect"` // TCP, to the host or to its proxy

@@ -2,6 +2,7 @@ package poolprom
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"example.com/connwise/pool"
@@ -115,20 +116,16 @@ func reset(t *pool.Totals) {
 // admit gives series to candidates, those with the most requests first: while there is room, in place
 // of hosts that the pool has forgotten, and in place of those with less than half as many.
 func (b *books) admit() {
-	free := b.free
-	if room := max(b.options.room(len(b.named)), 0); len(free) > 0 {
-		slices.SortFunc(free, func(x, y candidate) int {
+	rest := b.free
+	if room := b.options.room(len(b.named)); len(rest) > 0 && (room > 0 || b.contested(rest)) {
+		slices.SortFunc(rest, func(x, y candidate) int {
 			return cmp.Or(cmp.Compare(y.sent, x.sent), cmp.Compare(x.key.host, y.key.host))
 		})
-		n := min(len(free), room)
-		for i := range free[:n] {
-			b.open(&free[i])
+		n := min(len(rest), max(room, 0))
+		for i := range rest[:n] {
+			b.open(&rest[i])
 		}
-		free = free[n:]
-	}
-	rest := free
-	if len(free) > 0 {
-		rest = b.replace(free)
+		rest = b.replace(rest[n:])
 	}
 	b.other.gauges = gauges{}
 	for i := range rest {
@@ -138,6 +135,21 @@ func (b *books) admit() {
 	}
 	b.crowded = len(rest) > 0
 }
+
+// contested tells whether a candidate may have another's place, which is seldom.
+func (b *books) contested(free []candidate) bool {
+	least, most := uint64(math.MaxUint64), uint64(0)
+	for _, a := range b.named {
+		least = min(least, b.rank(a))
+	}
+	for i := range free {
+		most = max(most, free[i].sent)
+	}
+	return displaces(most, least)
+}
+
+// displaces tells whether a host with so many requests has the place of one of that rank.
+func displaces(sent, rank uint64) bool { return sent/2 >= rank }
 
 // open gives c series. What it has done may be in "other": then its counters begin at zero.
 func (b *books) open(c *candidate) {
@@ -162,7 +174,7 @@ func (b *books) replace(free []candidate) (rest []candidate) {
 	})
 	n := 0
 	var out []candidate
-	for ; n < min(len(free), len(held)) && 2*b.rank(held[n]) <= free[n].sent; n++ {
+	for ; n < min(len(free), len(held)) && displaces(free[n].sent, b.rank(held[n])); n++ {
 		old := held[n]
 		delete(b.named, old.key)
 		b.gone.Add(&old.shown)

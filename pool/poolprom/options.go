@@ -5,8 +5,8 @@ import "github.com/prometheus/client_golang/prometheus"
 // defaultMaxHosts is enough for the dependencies of a service.
 const defaultMaxHosts = 50
 
-// Options are a collector's. The zero Options work. What isn't valid in Prometheus (a
-// namespace with a dash, say) is an error when the collector is registered.
+// Options are a collector's. The zero Options work. What Prometheus doesn't take (a constant label
+// with the name of another one, say) is an error when the collector is registered.
 type Options struct {
 	// Namespace is what the names begin with. Empty: "connwise".
 	Namespace string

@@ -9,6 +9,7 @@ import (
 
 	"example.com/connwise/pool"
 	"example.com/connwise/pool/poolprom"
+	"example.com/connwise/retry"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -142,11 +143,16 @@ func TestMoreLabels(t *testing.T) {
 
 func TestBadOptionsAreErrors(t *testing.T) {
 	for _, o := range []poolprom.Options{
-		{Namespace: "not-a-name"},
+		{Namespace: "no\xffname"},
 		{ConstLabels: prometheus.Labels{"host": "mine"}},
+		{ConstLabels: prometheus.Labels{"account": "mine", "scheme": "http"}},
 	} {
-		if err := prometheus.NewRegistry().Register(poolprom.New(newTown(), o)); err == nil && o.Namespace == "" {
-			t.Errorf("%+v: no error", o)
+		if err := prometheus.NewRegistry().Register(poolprom.New(newTown(), o)); err == nil {
+			t.Errorf("%+v: no error of a pool's", o)
+		}
+		delete(o.ConstLabels, "scheme")
+		if err := prometheus.NewRegistry().Register(poolprom.NewRetry(new(retry.Transport), o)); err == nil && o.ConstLabels["host"] == "" {
+			t.Errorf("%+v: no error of a retry's", o)
 		}
 	}
 }
