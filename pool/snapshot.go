@@ -29,7 +29,10 @@ func (t *Transport) ReadStats(s *Stats) {
 
 // inOrder sorts by what is shown first. What isn't keeps two of one name from changing places.
 func inOrder(a, b *host) int {
-	return cmp.Or(cmp.Compare(a.key.addr, b.key.addr), cmp.Compare(a.key.scheme, b.key.scheme),
+	if c := cmp.Compare(a.key.addr, b.key.addr); c != 0 {
+		return c // nearly always
+	}
+	return cmp.Or(cmp.Compare(a.key.scheme, b.key.scheme),
 		cmp.Compare(a.shownProxy, b.shownProxy), cmp.Compare(a.key.proxy, b.key.proxy), a.compareTwin(b))
 }
 
