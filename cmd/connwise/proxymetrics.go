@@ -58,12 +58,13 @@ var (
 		"Requests that the upstream hasn't answered, by the status of the proxy's own answer. 503: provably unprocessed. 499: the client had left.",
 		[]string{"status"}, nil)
 	descStreamed = prometheus.NewDesc("connwise_proxy_bodies_streamed_total", "Request bodies that weren't kept to be sent again.", nil, nil)
+	descBroken   = prometheus.NewDesc("connwise_proxy_answers_broken_off_total", "Answers of the upstream that broke off, and with them the client's connection.", nil, nil)
 	descReplay   = prometheus.NewDesc("connwise_proxy_replay_bytes", "Memory that is reserved for request bodies.", nil, nil)
 	descReloads  = prometheus.NewDesc("connwise_proxy_reloads_total", "Reloads, by whether the settings were taken.", []string{"result"}, nil)
 )
 
 func (c proxyCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descRequests, descActive, descFailures, descStreamed, descReplay, descReloads} {
+	for _, d := range []*prometheus.Desc{descRequests, descActive, descFailures, descStreamed, descBroken, descReplay, descReloads} {
 		ch <- d
 	}
 }
@@ -75,6 +76,7 @@ func (c proxyCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	counter(descRequests, n.Requests)
 	counter(descStreamed, n.Streamed)
+	counter(descBroken, n.BrokenOff)
 	counter(descReloads, n.Reloads-n.ReloadsFailed, "ok")
 	counter(descReloads, n.ReloadsFailed, "refused")
 	for _, status := range []int{400, 499, 502, 503, 504} {

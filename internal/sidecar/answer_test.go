@@ -260,6 +260,9 @@ func TestBrokenAnswerIsNoEnd(t *testing.T) {
 			}
 		}
 	}
+	if n := r.p.Counters().BrokenOff; n != 4 || strings.Count(r.log.String(), "answer broke off") != 4 {
+		t.Errorf("%d answers count as broken off", n)
+	}
 }
 
 func onlyH2C() *http.Protocols {

@@ -12,6 +12,8 @@ type Counters struct {
 	// Failures are those that the upstream hasn't answered, by the status of the sidecar's own
 	// answer; 499 stands for those whose client had left.
 	Failures map[int]uint64
+	// BrokenOff are the answers of the upstream that did, but for those whose client had left.
+	BrokenOff uint64
 	// Streamed are those whose body wasn't kept to be sent again: it was too large, too slow,
 	// or there was no memory left for it.
 	Streamed      uint64

@@ -30,7 +30,7 @@ func newGeneration(p *Proxy, s *Settings, u *upstream) *generation {
 		BufferPool:     buffers{},
 		ModifyResponse: g.modify,
 		ErrorHandler:   g.answerFailure,
-		ErrorLog:       slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
+		ErrorLog:       slog.NewLogLogger(p.log.Handler(), slog.LevelDebug), // answerBody tells it better,
 	}
 	return g
 }
@@ -52,7 +52,8 @@ func (g *generation) serve(w http.ResponseWriter, r *http.Request) {
 	// let it by itself over HTTP/1.1. HTTP/2 is so in any case, and says that it isn't supported.
 	_ = control.EnableFullDuplex()
 	body := &clientBody{from: r.Body}
-	in, release, err := g.prepare(r, body)
+	in := r.WithContext(withHeader(r.Context(), w.Header()))
+	release, err := g.prepare(in, body)
 	if err != nil {
 		g.answerFailure(w, r, err)
 		return

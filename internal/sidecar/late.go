@@ -70,6 +70,7 @@ type lateBody struct {
 	from    *clientBody
 	limit   int
 	stopped chan struct{} // closed when advance has returned
+	drained func()        // called by Read when buf is empty and stays so; set before the first Read
 
 	mu   sync.Mutex
 	more sync.Cond // something was added to buf, or advance is about to return
@@ -129,7 +130,9 @@ func (l *lateBody) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	err := l.err
+	l.buf = nil
 	l.mu.Unlock()
+	l.drained()
 	if err != nil {
 		return 0, err
 	}

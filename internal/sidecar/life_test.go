@@ -29,12 +29,26 @@ func slow(t *testing.T) (url string, began, finish chan struct{}) {
 // TestDrainWaits checks that a request under way has its answer when the sidecar is told to end,
 // and that nothing new is accepted.
 func TestDrainWaits(t *testing.T) {
+	t.Run("HTTP/1.1", func(t *testing.T) { drainWaits(t, newClient(t)) })
+	t.Run("HTTP/2", func(t *testing.T) {
+		c := newClient(t)
+		c.Transport.(*http.Transport).Protocols = onlyH2C()
+		drainWaits(t, c)
+	})
+}
+
+func drainWaits(t *testing.T, client *http.Client) {
 	up, began, finish := slow(t)
 	r := start(t, "upstream="+up, "admin=127.0.0.1:0")
 	got := make(chan string, 1)
 	go func() {
-		_, body := r.do("POST", "/slow", strings.NewReader("x"))
-		got <- body
+		var body []byte
+		resp, err := client.Post(r.url+"/slow", "", strings.NewReader("x"))
+		if err == nil {
+			body, err = io.ReadAll(resp.Body)
+			resp.Body.Close()
+		}
+		got <- fmt.Sprintf("%s, %v", body, err)
 	}()
 	<-began
 	r.end()
@@ -53,7 +67,7 @@ func TestDrainWaits(t *testing.T) {
 		t.Errorf("healthz while draining: %s", resp.Status)
 	}
 	close(finish)
-	if body := <-got; body != "done" {
+	if body := <-got; body != "done, <nil>" {
 		t.Errorf("the request that was under way got %q", body)
 	}
 	if err := r.stop(); err != nil {

@@ -106,7 +106,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer p.done()
 	g := p.enter()
 	if g == nil {
-		http.Error(w, "the sidecar is closed", http.StatusServiceUnavailable)
+		w.Header().Set(fieldUnprocessed, "true")
+		http.Error(w, "connwise proxy: it has ended", http.StatusServiceUnavailable)
 		return
 	}
 	defer g.up.leave()

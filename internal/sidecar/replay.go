@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"example.com/connwise/pool"
@@ -25,38 +26,39 @@ func (m *replayMemory) take(n int64) bool {
 
 func (m *replayMemory) give(n int64) { m.used.Add(-n) }
 
-// prepare returns the request as it goes to ReverseProxy: with its body in memory if that is
-// small, so that it can be sent again, and else with a body that streams. release gives back the
-// memory when nobody reads the body any more. The error is a *pool.CallerError: the client's body
+// prepare changes the request, which is a copy, to what goes to ReverseProxy: with its body in memory
+// if that is small, so that it can be sent again, and else with a body that streams. release gives
+// back the memory when nobody reads the body any more. The error is a *pool.CallerError: the client's body
 // broke off.
-func (g *generation) prepare(r *http.Request, body *clientBody) (in *http.Request, release func(), err error) {
-	in, release = r.WithContext(r.Context()), func() {}
-	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
-		return in, release, nil
+func (g *generation) prepare(in *http.Request, body *clientBody) (release func(), err error) {
+	release = func() {}
+	if in.ContentLength == 0 || in.Body == nil || in.Body == http.NoBody {
+		return release, nil
 	}
 	in.Body = body
-	room := r.ContentLength
+	room := in.ContentLength
 	if room < 0 {
 		room = g.set.ReplayBody
 	}
-	if !g.mayKeep(r) || !g.p.replay.take(room) {
+	if !g.mayKeep(in) || !g.p.replay.take(room) {
 		g.p.streams()
-		return in, release, nil
+		return release, nil
 	}
-	release = func() { g.p.replay.give(room) }
-	if r.ContentLength > 0 {
+	release = sync.OnceFunc(func() { g.p.replay.give(room) })
+	if in.ContentLength > 0 {
 		err = keep(in, body)
 	} else {
 		err = keepLate(in, body, g.set)
 		if in.Body == body.late {
+			body.late.drained = release // such a stream may go on for hours
 			g.p.streams()
 		}
 	}
 	if err != nil {
 		release()
-		return nil, nil, &pool.CallerError{Source: pool.CallerBody, Err: err}
+		return nil, &pool.CallerError{Source: pool.CallerBody, Err: err}
 	}
-	return in, release, nil
+	return release, nil
 }
 
 // streams counts a body that isn't kept.

@@ -108,6 +108,10 @@ func (g *generation) modify(resp *http.Response) error {
 	for _, f := range []string{fieldUnprocessed, fieldPhase, fieldRetries} {
 		resp.Header.Del(f)
 	}
+	unsniffed(resp)
+	if resp.StatusCode != http.StatusSwitchingProtocols { // that one's body is the connection
+		resp.Body = &answerBody{resp.Body, g, resp.Request}
+	}
 	if report := retry.ReportOf(resp); report != nil {
 		resp.Header.Set(fieldRetries, strconv.Itoa(report.Retries))
 		g.p.log.DebugContext(resp.Request.Context(), "retried and answered", "method", resp.Request.Method,

@@ -84,6 +84,9 @@ func TestBothDirectionsAtOnce(t *testing.T) {
 			if i < 4 {
 				fmt.Fprintln(pw, i+1)
 			}
+			if used := r.p.replay.used.Load(); i > 1 && used != 0 {
+				t.Errorf("%d bytes of replay memory are taken for what is gone", used)
+			}
 		}
 		pw.Close()
 		if lines.Scan() || lines.Err() != nil {
@@ -416,5 +419,34 @@ func TestOptionsOfTheServer(t *testing.T) {
 	}
 	if b, _ := io.ReadAll(resp.Body); string(b) != "*" {
 		t.Errorf("the upstream was asked for %q", b)
+	}
+}
+
+// TestNothingIsMadeUp checks that a request gets no field that its client hasn't sent, and an answer none
+// that says what it is.
+func TestNothingIsMadeUp(t *testing.T) {
+	up := origin(t, func(w http.ResponseWriter, r *http.Request) {
+		for k := range r.Header {
+			if !strings.HasPrefix(k, "X-Forwarded-") && k != "Via" && k != "Connection" {
+				t.Errorf("the upstream got %s: %q", k, r.Header[k])
+			}
+		}
+		w.Header()["Content-Type"] = nil
+		w.Header()["Date"] = nil
+		if r.URL.Path == "/hints" {
+			w.WriteHeader(http.StatusEarlyHints)
+		}
+		_, _ = io.WriteString(w, "<html>")
+	})
+	r := start(t, "upstream="+up.URL)
+	for _, path := range []string{"/", "/hints"} {
+		resp, body := r.do("GET", path, nil, "User-Agent", "")
+		if _, ok := resp.Header["Content-Type"]; ok || body != "<html>" {
+			t.Errorf("the answer is %q with %v", body, resp.Header)
+		}
+	}
+	resp, _ := r.do("HEAD", "/", nil, "User-Agent", "")
+	if resp.ContentLength != 6 {
+		t.Errorf("HEAD says a length of %d", resp.ContentLength)
 	}
 }
