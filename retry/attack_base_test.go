@@ -60,7 +60,7 @@ func TestBaseReturnsBoth(t *testing.T) {
 	})}
 	var rep retry.Report
 	_, err := tr.RoundTrip(newReq(t, &rep, "GET", "http://x/", ""))
-	if !errors.Is(err, io.ErrUnexpectedEOF) || rep.Retries != 2 || len(rep.Attempts) != 3 || tr.Stats().Absorbed != 0 {
+	if !errors.Is(err, io.ErrUnexpectedEOF) || rep.Retries != 2 || len(rep.Attempts) != 3 || tr.Stats().Absorbed != 0 || tr.Stats().Failed != 1 {
 		t.Errorf("%v, %d retries, %d attempts in the report, %+v", err, rep.Retries, len(rep.Attempts), tr.Stats())
 	}
 	for i, b := range bodies[:len(bodies)-1] {

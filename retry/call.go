@@ -161,6 +161,7 @@ func (c *call) failure(err error) error {
 	if err == nil || c.past.Retries == 0 {
 		return err
 	}
+	c.t.counts.failed()
 	c.deliver()
 	return &Error{Report: c.past.Report, Err: err}
 }

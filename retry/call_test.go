@@ -214,7 +214,7 @@ func TestStats(t *testing.T) {
 		}
 	}
 	s := tr.Stats()
-	if s.Retries["never sent"] != 1 || s.Retries["refused"] != 1 || s.Retries["maybe sent"] != 1 || s.Absorbed != 2 || s.Refused[ReasonTooLate] != 1 {
+	if s.Retries["never sent"] != 1 || s.Retries["refused"] != 1 || s.Retries["maybe sent"] != 1 || s.Absorbed != 2 || s.Failed != 0 || s.Refused[ReasonTooLate] != 1 {
 		t.Errorf("%+v", s)
 	}
 }

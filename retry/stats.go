@@ -15,6 +15,8 @@ type Stats struct {
 	Refused map[Reason]uint64 `json:"refused"`
 	// Absorbed counts the calls that were retried and answered, whatever the status.
 	Absorbed uint64 `json:"absorbed"`
+	// Failed counts the calls that were retried and failed nevertheless.
+	Failed uint64 `json:"failed"`
 	// Budget is that of the Budget, which may be shared.
 	Budget BudgetStats `json:"budget"`
 }
@@ -60,6 +62,12 @@ func (n *counts) absorbed() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.Absorbed++
+}
+
+func (n *counts) failed() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.Failed++
 }
 
 func (n *counts) snapshot() Stats {

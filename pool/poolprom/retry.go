@@ -16,7 +16,7 @@ type RetryCollector struct {
 	fixed []pair
 	all   []*prometheus.Desc
 
-	retries, refusals, absorbed                          *prometheus.Desc
+	retries, refusals, absorbed, failed                  *prometheus.Desc
 	budgetCalls, budgetLeft, budgetSpent, budgetRefusals *prometheus.Desc
 }
 
@@ -32,6 +32,7 @@ func NewRetry(src RetrySource, o Options) *RetryCollector {
 	c.retries = def("retries_total", "Attempts after the first ones, by what the evidence of the failure before was: never_sent, refused, maybe_sent; or answered, with a status that is retried.", "evidence")
 	c.refusals = def("refusals_total", "Failures after which there was no other attempt, by reason.", "reason")
 	c.absorbed = def("absorbed_calls_total", "Calls that were retried and answered, whatever the status.")
+	c.failed = def("failed_calls_total", "Calls that were retried and failed nevertheless.")
 	c.budgetCalls = def("budget_recent_requests", "Calls that began within the budget's window.")
 	c.budgetLeft = def("budget_left", "What retries may still cost now, by account: maybe_sent, or unprocessed, where the request was provably not processed.", "account")
 	c.budgetSpent = def("budget_spent_total", "What retries have cost, by account. One after a timeout costs more than one.", "account")
@@ -63,6 +64,7 @@ func (c *RetryCollector) Collect(ch chan<- prometheus.Metric) {
 		s.counterOf(c.refusals, newPair("reason", word(string(reason))), n)
 	}
 	s.counter(c.absorbed, st.Absorbed)
+	s.counter(c.failed, st.Failed)
 	b := &st.Budget
 	s.gauge(c.budgetCalls, float64(b.Requests))
 	s.gaugeOf(c.budgetLeft, accountMaybe, float64(b.Left))
