@@ -125,7 +125,7 @@ func TestCrawlerLeavesLittle(t *testing.T) {
 			if hosts > manyHosts+secondChances || grown > 3 {
 				t.Errorf("after %d hosts %d are remembered, and there are %.2f MiB more than before", n, hosts, grown)
 			}
-			wantAllCounted(t, tr, 2*manyHosts+n)
+			wantAllCounted(t, tr, 2*manyHosts+n, n/100) // a dial that takes a second on a busy machine has a second one beside it
 		})
 	}
 }
@@ -139,10 +139,11 @@ func newCrawler(tb testing.TB, maxIdle int) *Transport {
 	return tr
 }
 
-func wantAllCounted(t *testing.T, tr *Transport, n int) {
+// wantAllCounted wants n dials, and slack more at most.
+func wantAllCounted(t *testing.T, tr *Transport, n, slack int) {
 	t.Helper()
 	tot := tr.Stats().Total
-	if tot.Opened != tot.Closed || tot.Dials != uint64(n) || tot.Opened+tot.DialsFailed != tot.Dials {
+	if tot.Opened != tot.Closed || tot.Dials < uint64(n) || tot.Dials > uint64(n+slack) || tot.Opened+tot.DialsFailed != tot.Dials {
 		t.Errorf("the total lost something: %d dials, %d failed, %d opened, %d closed", tot.Dials, tot.DialsFailed, tot.Opened, tot.Closed)
 	}
 }
@@ -158,13 +159,13 @@ func TestCrawledHostsAreForgotten(t *testing.T) {
 		if hosts := len(tr.allHosts()); hosts != manyHosts {
 			t.Errorf("%d hosts without connections are remembered, want %d", hosts, manyHosts)
 		}
-		wantAllCounted(t, tr, n)
+		wantAllCounted(t, tr, n, 0)
 		time.Sleep(2 * forgetAfter)
 		synctest.Wait()
 		if hosts, aliases := len(tr.allHosts()), tr.aliases.len(); hosts+aliases+len(tr.unused)+len(tr.idlers.hosts) > 0 {
 			t.Errorf("%d hosts, %d aliases, %d unused and %d idle ones are remembered", hosts, aliases, len(tr.unused), len(tr.idlers.hosts))
 		}
-		wantAllCounted(t, tr, n)
+		wantAllCounted(t, tr, n, 0)
 	})
 }
 
