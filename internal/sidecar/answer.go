@@ -70,7 +70,7 @@ func isTimeout(err error) bool {
 func (a answer) text() string {
 	switch {
 	case a.status == http.StatusBadRequest:
-		return "the request, or its body, could not be read to its end"
+		return "the request broke off, or can't be sent"
 	case a.unprocessed:
 		return "the request was not processed, and may be sent again"
 	case a.status == http.StatusGatewayTimeout:

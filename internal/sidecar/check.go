@@ -23,6 +23,9 @@ func (s *Settings) checkUpstream() *SettingError {
 		if !strings.HasPrefix(path, "/") {
 			return wrong(key, "%q is no absolute path of a socket%s", path, form)
 		}
+		if s.Upstream == s.Listen || s.Upstream == s.Admin {
+			return wrong(key, "%s is where the sidecar itself listens", s.Upstream)
+		}
 		return nil
 	}
 	u, err := url.Parse(s.Upstream)
@@ -45,7 +48,7 @@ func (s *Settings) checkUpstream() *SettingError {
 		return wrong("pool.protocols", "h2c is HTTP/2 without TLS; with an https upstream http2 is meant")
 	}
 	for _, own := range []string{s.Listen, s.Admin} {
-		if u.Scheme == "http" && u.Host == own && own != "" {
+		if u.Scheme == "http" && listensFor(own, u) {
 			return wrong(key, "%s is where the sidecar itself listens", own)
 		}
 	}

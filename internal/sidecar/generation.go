@@ -60,7 +60,9 @@ func (g *generation) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	defer release()
 	defer body.abandon(control)
-	g.reverse.ServeHTTP(w, in)
+	out := answerWriter{w}
+	g.reverse.ServeHTTP(out, in)
+	out.dropTrailers()
 }
 
 // logFailure tells of a request that was answered by the sidecar itself.

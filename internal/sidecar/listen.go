@@ -1,10 +1,13 @@
 package sidecar
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
+	"net/url"
 	"os"
 	"strings"
 	"syscall"
@@ -29,6 +32,24 @@ func listen(addr string, mode fs.FileMode) (net.Listener, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
+}
+
+// listensFor tells whether requests to u would come to a listener of addr, as far as that is known without
+// looking a name up. A request that came to the sidecar would come again and again.
+func listensFor(addr string, u *url.URL) bool {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || port != cmp.Or(u.Port(), "80") {
+		return false
+	}
+	own, _ := netip.ParseAddr(host)
+	to, _ := netip.ParseAddr(u.Hostname())
+	switch {
+	case host == "" || own.IsUnspecified():
+		return loopback(u.Hostname())
+	case host == "localhost" || u.Hostname() == "localhost":
+		return loopback(host) && loopback(u.Hostname())
+	}
+	return own == to && own.IsValid()
 }
 
 // clearSocket removes what a process has left that was killed.

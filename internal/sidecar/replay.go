@@ -32,6 +32,9 @@ func (m *replayMemory) give(n int64) { m.used.Add(-n) }
 // broke off.
 func (g *generation) prepare(in *http.Request, body *clientBody) (release func(), err error) {
 	release = func() {}
+	if in.URL.Opaque != "" { // it would go out as it is, past the upstream's own path
+		return nil, &pool.CallerError{Source: pool.CallerRequest, Err: errors.New("the target has neither a host nor a path")}
+	}
 	if in.ContentLength == 0 || in.Body == nil || in.Body == http.NoBody {
 		return release, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,6 +40,8 @@ func (g *generation) rewrite(pr *httputil.ProxyRequest) {
 		pr.Out.Host = g.set.Host
 	}
 	setForwarded(pr, g.set.XForwarded)
+	dropH2C(pr.Out.Header)
+	dropTrailers(pr)
 	if g.set.Via != "" {
 		pr.Out.Header.Add("Via", via(pr.In, g.set.Via))
 	}
@@ -83,6 +86,34 @@ func setForwarded(pr *httputil.ProxyRequest, how string) {
 	}
 }
 
+// dropH2C takes an offer to go on in HTTP/2 out of Upgrade. It is about the client's own connection, its
+// HTTP2-Settings are gone already, and RFC 9113 section 3.1 has done away with it; Java's client sends
+// it with each request. What else is offered stays.
+func dropH2C(h http.Header) {
+	offers := h.Get("Upgrade")
+	if !strings.Contains(strings.ToLower(offers), "h2c") {
+		return
+	}
+	others := slices.DeleteFunc(splitList(offers), func(o string) bool { return strings.EqualFold(o, "h2c") })
+	if h.Set("Upgrade", strings.Join(others, ", ")); len(others) == 0 {
+		h.Del("Upgrade")
+		h.Del("Connection")
+	}
+}
+
+// dropTrailers takes out of the client's trailers what isn't for the upstream, or what the sidecar
+// vouches for in the head: a server may merge the two (RFC 9110 section 6.5.1).
+func dropTrailers(pr *httputil.ProxyRequest) {
+	for name := range pr.Out.Trailer {
+		if slices.Contains(notTrailers, name) || listedAsHop(pr.In.Header, name) {
+			delete(pr.Out.Trailer, name)
+		}
+	}
+}
+
+var notTrailers = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Te", "Upgrade", "Host",
+	"Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
+
 // listedAsHop tells whether the client has named the field in Connection: it isn't for the upstream.
 func listedAsHop(h http.Header, name string) bool {
 	for _, line := range h["Connection"] {
@@ -95,19 +126,11 @@ func listedAsHop(h http.Header, name string) bool {
 	return false
 }
 
-// The fields of answers that are the sidecar's own. See answerFailure.
-const (
-	fieldUnprocessed = "Connwise-Unprocessed"
-	fieldPhase       = "Connwise-Phase"
-	fieldRetries     = "Connwise-Retries"
-)
-
 // modify takes from the upstream's answer what only the sidecar may say, and says how often the
 // request was sent again.
 func (g *generation) modify(resp *http.Response) error {
-	for _, f := range []string{fieldUnprocessed, fieldPhase, fieldRetries} {
-		resp.Header.Del(f)
-	}
+	dropOwn(resp.Header)
+	dropOwn(resp.Trailer)
 	unsniffed(resp)
 	if resp.StatusCode != http.StatusSwitchingProtocols { // that one's body is the connection
 		resp.Body = &answerBody{resp.Body, g, resp.Request}

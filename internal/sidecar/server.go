@@ -86,7 +86,7 @@ func (sc *Sidecar) reload(p *Proxy, first *Settings) error {
 		sc.Log.Error("reload refused; the settings stay as they are", "error", err.Error())
 		return err
 	}
-	for _, key := range changedFixed(first, set) {
+	for _, key := range keepFixed(first, set) {
 		sc.Log.Warn("setting is in force after a restart only", "setting", key)
 	}
 	if err := p.Use(set); err != nil {
@@ -97,12 +97,14 @@ func (sc *Sidecar) reload(p *Proxy, first *Settings) error {
 	return nil
 }
 
-// changedFixed are the keys of the settings that a reload can't change, and that differ.
-func changedFixed(old, changed *Settings) (keys []string) {
-	was := old.Table()
-	for i, t := range changed.Table() {
-		if t.Fixed && t.Value.String() != was[i].Value.String() {
+// keepFixed gives the settings that a reload can't change the values that are in force. It returns the
+// keys of those that differed.
+func keepFixed(first, set *Settings) (keys []string) {
+	was := first.Table()
+	for i, t := range set.Table() {
+		if old := was[i].Value.String(); t.Fixed && t.Value.String() != old {
 			keys = append(keys, t.Key)
+			_ = t.Value.Set(old) // it was taken before
 		}
 	}
 	return keys
@@ -134,7 +136,7 @@ func (sc *Sidecar) open(p *Proxy, set *Settings) (*front, error) {
 	f.server.BaseContext = func(net.Listener) context.Context { return ctx }
 	go f.serve(f.server, f.clients)
 	if f.admin != nil {
-		f.other = newServer(set, newAdmin(p, f.draining, sc.Metrics), sc.Log)
+		f.other = newServer(set, knownHost(set, newAdmin(p, f.draining, sc.Metrics)), sc.Log)
 		go f.serve(f.other, f.admin)
 	}
 	return f, nil

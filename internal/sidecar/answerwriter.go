@@ -1,0 +1,79 @@
+package sidecar
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+)
+
+// The fields of answers that are the sidecar's own. See answerFailure.
+const (
+	fieldUnprocessed = "Connwise-Unprocessed"
+	fieldPhase       = "Connwise-Phase"
+	fieldRetries     = "Connwise-Retries"
+)
+
+var ownFields = [...]string{fieldUnprocessed, fieldPhase, fieldRetries}
+
+// dropOwn takes out of h what only the sidecar may say.
+func dropOwn(h http.Header) {
+	for _, f := range ownFields {
+		h.Del(f)
+	}
+}
+
+// An answerWriter is the client's side of the upstream's answer, with what httputil.ReverseProxy
+// gives no other way to.
+type answerWriter struct{ http.ResponseWriter }
+
+// Unwrap is for http.ResponseController.
+func (w answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader takes from interim answers what only the sidecar may say, as modify does from final
+// ones.
+func (w answerWriter) WriteHeader(status int) {
+	if status < 200 {
+		dropOwn(w.Header())
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// dropTrailers does the same for the trailers that ReverseProxy has put into the header. modify has
+// seen to it that none is announced.
+func (w answerWriter) dropTrailers() {
+	for _, f := range ownFields {
+		delete(w.Header(), http.TrailerPrefix+f)
+	}
+}
+
+// Hijack returns a connection that begins with what the server has read behind the request: of what
+// it returns ReverseProxy reads the connection only.
+func (w answerWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil && rw.Reader.Buffered() > 0 {
+		c = earlyConn{c, rw.Reader}
+	}
+	return c, rw, err
+}
+
+// An earlyConn begins with what is in early. The rest is read from the connection itself: an end that
+// early's source finds would end the request, though the other direction may go on.
+type earlyConn struct {
+	net.Conn
+	early *bufio.Reader
+}
+
+func (c earlyConn) Read(p []byte) (int, error) {
+	if n := c.early.Buffered(); n > 0 {
+		return c.early.Read(p[:min(len(p), n)])
+	}
+	return c.Conn.Read(p)
+}
+
+// CloseWrite tells the client that nothing more comes. Without it ReverseProxy would end both directions.
+func (c earlyConn) CloseWrite() error {
+	if cw, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return cw.CloseWrite()
+	}
+	return http.ErrNotSupported
+}
