@@ -5,7 +5,7 @@ COUNT ?= 6
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-proxies test-bulk test-idle test-capacity test-recipes test-prometheus test-page test-oracle lint vulncheck bench fuzz cover tidy-check
+.PHONY: help build test test-proxies test-bulk test-idle test-capacity test-recipes test-prometheus test-page test-sidecar test-sidecar-long test-oracle lint vulncheck bench fuzz cover tidy-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,12 @@ test-prometheus: ## hold dashboard and alerts against a real Prometheus (Debian'
 test-page: ## run the tests of StatsHandler's page in headless Chromium (Debian's package chromium), a module of their own
 	cd internal/pagetest && $(GO) test -shuffle=on -count=1 -timeout 3m ./...
 
+test-sidecar: ## run Ruby, Python, curl and wrk through connwise proxy, beside nginx (.ci/run names the Debian packages)
+	$(GO) test -tags sidecar -count=1 -timeout 2m -v ./internal/sidecartest
+
+test-sidecar-long: ## the same for longer: the clients for 30 s, wrk for 30 s through the sidecar (3 minutes)
+	CONNWISE_SIDECAR_TIME=30s CONNWISE_SIDECAR_LOAD=30s $(GO) test -tags sidecar -count=1 -timeout 10m -v ./internal/sidecartest
+
 test-oracle: ## hold what 200,000 requests say of their fate against a peer that fails in every way
 	CONNWISE_ORACLE=200000 $(GO) test -count=1 -timeout 15m -run PrecisionAndRecall -v ./internal/oracle
 
@@ -45,6 +51,7 @@ lint: ## gofmt, go vet and staticcheck (pinned in go.mod)
 	$(GO) vet ./...
 	$(GO) vet -tags proxies ./internal/realproxy/...
 	$(GO) vet -tags prometheus ./pool/poolprom
+	$(GO) vet -tags sidecar ./internal/sidecartest
 	$(GO) tool staticcheck ./...
 	staticcheck=$$($(GO) tool -n staticcheck) && for module in recipes pagetest; do \
 		(cd internal/$$module && $(GO) vet ./... && "$$staticcheck" ./...) || exit 1; done

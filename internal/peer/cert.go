@@ -39,6 +39,7 @@ func NewAuthority() (*Authority, error) {
 		return nil, fmt.Errorf("peer: %w", err)
 	}
 	leaf := template(2)
+	leaf.Subject.CommonName += "'s server" // with the authority's, OpenSSL takes it for self-signed
 	leaf.KeyUsage = x509.KeyUsageDigitalSignature
 	leaf.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	leaf.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}

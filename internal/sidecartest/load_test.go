@@ -1,0 +1,199 @@
+//go:build sidecar && linux
+
+package sidecartest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	loadRounds = 3
+	manyConns  = 32 // of wrk, each with a request at all times
+	// growth is what the sidecar's memory may grow by from the first round to the last.
+	growth = 0.20
+)
+
+// A target is what wrk sends to.
+type target struct {
+	name, url string
+	proc      *process // nil: memory isn't looked at
+	alone     []load   // with one connection, a round each
+	many      []load   // with manyConns
+	memory    []int64  // bytes, after each round of many
+}
+
+// TestLoad has wrk send straight to a server that reloads every second, through nginx, and through
+// the sidecar, in turn.
+func TestLoad(t *testing.T) {
+	wrk := look(t, nil, "wrk")
+	f := newFiles(t)
+	all := timeOf(t, "CONNWISE_SIDECAR_LOAD", 6*time.Second)
+	origin, addr := startOrigin(t, f)
+	rival, rivalAddr := startRival(t, f, addr)
+	sidecar, sidecarURL := startSidecar(t, f, "https://"+addr)
+	targets := []*target{
+		{name: "direct", url: "https://" + addr},
+		{name: "nginx", url: "http://" + rivalAddr, proc: rival},
+		{name: "sidecar", url: sidecarURL, proc: sidecar},
+	}
+	stop, ended := make(chan struct{}), make(chan struct{})
+	var reloads int
+	var reloadErr error
+	go func() {
+		defer close(ended)
+		reloads, reloadErr = reloadEverySecond(origin, stop)
+	}()
+	wrkAll(t, wrk, targets, all/loadRounds)
+	close(stop)
+	<-ended
+	if reloadErr != nil || reloads < int(all/time.Second) {
+		t.Errorf("the server reloaded %d times only: %v", reloads, reloadErr)
+	}
+	t.Logf("%d connections for %s a target, one for %s; %d reloads", manyConns, all, all/2, reloads)
+	logLoad(t, targets)
+	checkLoad(t, targets[2])
+	if sumLost(targets[0]) == 0 {
+		t.Error("nothing was lost straight to the server, so nothing was tried")
+	}
+}
+
+// wrkAll sends to all targets in turn, for d each time with many connections, and half of it with one.
+func wrkAll(t *testing.T, wrk string, targets []*target, d time.Duration) {
+	t.Helper()
+	for range loadRounds {
+		for _, to := range targets {
+			to.alone = append(to.alone, runWrk(t, wrk, to.url, 1, max(time.Second, (d/2).Truncate(time.Second))))
+		}
+		for _, to := range targets {
+			to.many = append(to.many, runWrk(t, wrk, to.url, manyConns, d))
+			if to.proc != nil {
+				to.memory = append(to.memory, resident(t, to.proc))
+			}
+		}
+	}
+}
+
+// checkLoad asks that the sidecar lost nothing, and that its memory is flat.
+func checkLoad(t *testing.T, to *target) {
+	t.Helper()
+	for _, l := range slices.Concat(to.alone, to.many) {
+		if l.lost() > 0 || l.status > 0 || l.requests == 0 {
+			t.Errorf("through the %s: %+v", to.name, l)
+		}
+	}
+	first, last := float64(to.memory[0]), float64(to.memory[loadRounds-1])
+	if last > first*(1+growth) {
+		t.Errorf("the %s took %.1f MiB after a third of the time, and %.1f MiB at its end", to.name, first/(1<<20), last/(1<<20))
+	}
+}
+
+// A load is what wrk saw in one run.
+type load struct {
+	requests                     int
+	took, p50, p99               time.Duration
+	status                       int // answers other than 2xx and 3xx
+	connect, read, write, waited int // requests without an answer
+}
+
+func (l load) lost() int { return l.connect + l.read + l.write + l.waited }
+
+func sumLost(to *target) (n int) {
+	for _, l := range slices.Concat(to.alone, to.many) {
+		n += l.lost()
+	}
+	return n
+}
+
+var wrkResult = regexp.MustCompile(`RESULT (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+)\n`)
+
+func runWrk(t *testing.T, wrk, url string, conns int, d time.Duration) load {
+	t.Helper()
+	out, err := command(wrk, "-t1", "-c"+strconv.Itoa(conns), "-d"+strconv.Itoa(int(d/time.Second))+"s",
+		"-s", "testdata/wrk.lua", url+"/").CombinedOutput()
+	match := wrkResult.FindSubmatch(out)
+	if err != nil || match == nil {
+		t.Fatalf("wrk %s: %v\n%s", url, err, out)
+	}
+	var n [9]int
+	for i := range n {
+		if n[i], err = strconv.Atoi(string(match[i+1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	us := func(n int) time.Duration { return time.Duration(n) * time.Microsecond }
+	return load{n[0], us(n[1]), us(n[2]), us(n[3]), n[4], n[5], n[6], n[7], n[8]}
+}
+
+// resident is the memory of a process and of its children that is in RAM, in bytes.
+func resident(t *testing.T, p *process) int64 {
+	t.Helper()
+	pid := strconv.Itoa(p.cmd.Process.Pid)
+	children, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
+	if err != nil {
+		t.Logf("children of %s: %v", pid, err) // the kernel may be without
+	}
+	var sum int64
+	for _, pid := range append(strings.Fields(string(children)), pid) {
+		b, err := os.ReadFile(filepath.Join("/proc", pid, "statm"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var size, pages int64
+		if _, err := fmt.Sscan(string(b), &size, &pages); err != nil {
+			t.Fatal(err)
+		}
+		sum += pages * int64(os.Getpagesize())
+	}
+	return sum
+}
+
+// logLoad logs a line for each target: of times the median over the rounds, of counts the sum.
+func logLoad(t *testing.T, targets []*target) {
+	t.Helper()
+	var rows [][]string
+	base := medianP50(targets[0].alone)
+	for _, to := range targets {
+		p50 := medianP50(to.alone)
+		row := []string{to.name, micros(p50), fmt.Sprintf("%+d", (p50 - base).Microseconds())}
+		var requests, status int
+		var took time.Duration
+		for _, l := range to.many {
+			requests, took = requests+l.requests, took+l.took
+		}
+		for _, l := range slices.Concat(to.alone, to.many) {
+			status += l.status
+		}
+		row = append(row, fmt.Sprintf("%.0f", float64(requests)/took.Seconds()), micros(medianP50(to.many)),
+			micros(median(to.many, func(l load) time.Duration { return l.p99 })), strconv.Itoa(status), strconv.Itoa(sumLost(to)))
+		memory := "-"
+		if to.memory != nil {
+			memory = fmt.Sprintf("%.1f, %.1f", float64(to.memory[0])/(1<<20), float64(to.memory[loadRounds-1])/(1<<20))
+		}
+		rows = append(rows, append(row, memory))
+	}
+	logTable(t, []string{"through", "1 conn: p50 µs", "added", strconv.Itoa(manyConns) + " conns: req/s", "p50 µs", "p99 µs",
+		"not 2xx", "lost", "MiB at 1/3, end"}, rows, 1)
+}
+
+func medianP50(loads []load) time.Duration {
+	return median(loads, func(l load) time.Duration { return l.p50 })
+}
+
+func median(loads []load, of func(load) time.Duration) time.Duration {
+	var all []time.Duration
+	for _, l := range loads {
+		all = append(all, of(l))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+func micros(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
