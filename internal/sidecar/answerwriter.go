@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"bufio"
+	"context"
 	"net"
 	"net/http"
 )
@@ -24,7 +25,10 @@ func dropOwn(h http.Header) {
 
 // An answerWriter is the client's side of the upstream's answer, with what httputil.ReverseProxy
 // gives no other way to.
-type answerWriter struct{ http.ResponseWriter }
+type answerWriter struct {
+	http.ResponseWriter
+	ctx context.Context // the request's
+}
 
 // Unwrap is for http.ResponseController.
 func (w answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
@@ -47,13 +51,19 @@ func (w answerWriter) dropTrailers() {
 }
 
 // Hijack returns a connection that begins with what the server has read behind the request: of what
-// it returns ReverseProxy reads the connection only.
+// it returns ReverseProxy reads the connection only. The connection ends with the request, also where
+// ReverseProxy would wait for a client that takes nothing.
 func (w answerWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	if err == nil && rw.Reader.Buffered() > 0 {
+	if err != nil {
+		return nil, nil, err
+	}
+	socket := c
+	context.AfterFunc(w.ctx, func() { _ = socket.Close() }) // it may be closed already
+	if rw.Reader.Buffered() > 0 {
 		c = earlyConn{c, rw.Reader}
 	}
-	return c, rw, err
+	return c, rw, nil
 }
 
 // An earlyConn begins with what is in early. The rest is read from the connection itself: an end that

@@ -60,7 +60,7 @@ func (g *generation) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	defer release()
 	defer body.abandon(control)
-	out := answerWriter{w}
+	out := answerWriter{w, r.Context()}
 	g.reverse.ServeHTTP(out, in)
 	out.dropTrailers()
 }
