@@ -144,10 +144,11 @@ type textValue struct {
 	text string
 }
 
-// Set notes text if it's a value of the setting.
+// Set notes text. sidecar.Load says what is wrong with it: an error here would come with all of the text,
+// and with a password that is in a proxy's URL.
 func (v *textValue) Set(text string) error {
 	v.text = text
-	return v.Value.Set(text)
+	return nil
 }
 
 // runProxy serves until ctx ends, and reloads at SIGHUP.
