@@ -85,10 +85,7 @@ func (c *call) exchange() (*http.Response, *Error) {
 	if c.asks {
 		c.noteWord(err)
 	}
-	c.h.sent.Add(1)
-	if c.g.reused {
-		c.h.reused.Add(1)
-	}
+	c.h.given.count(c.g.reused)
 	if err != nil {
 		return nil, c.lost(err)
 	}

@@ -14,7 +14,7 @@ type guardHost struct {
 	cfg    GuardHost
 	limits atomic.Pointer[idleLimits] // what follows from known; readable without mu
 
-	sent, reused atomic.Uint64 // Totals' counters that each request touches
+	given given
 
 	// mu guards what follows. Under it nothing waits, and no lock is taken.
 	mu      sync.Mutex
@@ -73,10 +73,7 @@ func (h *guardHost) noteBegun(s *sense) {
 	if !s.ages() {
 		return
 	}
-	h.sent.Add(1)
-	if s.started {
-		h.reused.Add(1)
-	}
+	h.given.count(s.started)
 }
 
 func (h *guardHost) noteStale() {
@@ -95,7 +92,7 @@ func (h *guardHost) totalsLocked() (tot Totals) {
 
 func (h *guardHost) copyTotalsLocked(tot *Totals) {
 	h.tot.copyTo(tot)
-	tot.Sent, tot.Reused = h.sent.Load(), h.reused.Load()
+	tot.Sent, tot.Reused = h.given.load()
 }
 
 func (h *guardHost) readStats(hs *HostStats) {

@@ -20,9 +20,9 @@ type host struct {
 
 	aliases []rawKey // guarded by Transport.mu
 
-	sent, reused atomic.Uint64 // Totals' counters that each request touches
-	waited       atomic.Int64  // Totals.WaitTime
-	waits        sharedHistogram
+	given  given
+	waited atomic.Int64 // Totals.WaitTime
+	waits  sharedHistogram
 	// trips are the requests without an answer. One may hold no connection and not wait for
 	// one either, as its last one failed and it is about to be sent again.
 	trips atomic.Int64

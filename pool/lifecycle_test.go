@@ -185,7 +185,7 @@ func TestTotalsOnlyGrow(t *testing.T) {
 		defer close(done)
 		for i := range 2000 {
 			h := tr.addHost(rawKey{scheme: "http", host: strconv.Itoa(i) + ".test"}, nil)
-			h.sent.Add(1)
+			h.given.count(false)
 			tr.forget(h, time.Now(), 0)
 		}
 	}()
@@ -195,6 +195,34 @@ func TestTotalsOnlyGrow(t *testing.T) {
 			t.Fatalf("Sent went from %d to %d", last, sent)
 		}
 		last = sent
+		select {
+		case <-done:
+			return
+		default:
+		}
+	}
+}
+
+// What isn't reused is new, also while requests are counted: the difference goes neither up nor down.
+func TestReusedIsPartOfSent(t *testing.T) {
+	tr, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	h := tr.addHost(rawKey{scheme: "http", host: "a.test"}, nil)
+	h.given.count(false)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 200_000 {
+			h.given.count(true)
+		}
+	}()
+	for {
+		if tot := tr.Stats().Total; tot.Sent-tot.Reused != 1 {
+			t.Fatalf("%d requests, %d of them reused: one was not", tot.Sent, tot.Reused)
+		}
 		select {
 		case <-done:
 			return

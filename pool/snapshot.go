@@ -154,7 +154,7 @@ func (h *host) totalsLocked() (tot Totals) {
 
 func (h *host) copyTotalsLocked(tot *Totals) {
 	h.tot.copyTo(tot)
-	tot.Sent, tot.Reused = h.sent.Load(), h.reused.Load()
+	tot.Sent, tot.Reused = h.given.load()
 	tot.WaitTime, tot.WaitTimes = time.Duration(h.waited.Load()), h.waits.load()
 }
 

@@ -24,10 +24,7 @@ func (c *call) exchangeStream() (*http.Response, *Error) {
 	if r, ok := err.(*wire.RequestError); ok {
 		return nil, c.describe(&Error{Phase: PhaseUnsent, Err: &CallerError{CallerRequest, r.Err}})
 	}
-	c.h.sent.Add(1)
-	if c.g.reused {
-		c.h.reused.Add(1)
-	}
+	c.h.given.count(c.g.reused)
 	if err != nil {
 		return nil, c.lostStream(err)
 	}
