@@ -41,16 +41,16 @@ func (ws *wish) takes(c *conn, now time.Time) bool { return ws.speaks(c) && ws.c
 // or, whichever comes first, one that another request gives back or that a dial opens.
 // It waits for capacity until MaxWait, and for anything until the request ends.
 // The error is an *Error, or errForgotten.
-func (h *host) acquire(ws wish) (grant, error) {
+func (h *host) acquire(ws wish) (g grant, err error) {
 	defer func() {
 		(*ws.w).end()
-		h.bookWait(*ws.w)
+		h.endWait(*ws.w, err)
 	}()
 	if ws.taste.wantsFresh() {
 		h.noteSigns()
 	}
 	for {
-		g, err := h.take(ws)
+		g, err = h.take(ws)
 		if err == nil {
 			g, err = h.admit(g, ws.caution)
 		}

@@ -41,6 +41,7 @@ type call struct {
 	g    grant
 	x    exchange
 	over atomic.Bool // ExchangeDone or StreamDone was called
+	sent bool        // see noteSent
 
 	// once says that a stream refused by REFUSED_STREAM is left to the caller of Attempt.
 	once    bool
@@ -105,6 +106,7 @@ func (c *call) run() (resp *http.Response, err error) {
 			return nil, c.failed(e)
 		}
 		h.noteReplaced()
+		c.traceReplaced(e, n+1)
 		c = next
 		n++
 	}

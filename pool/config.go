@@ -137,6 +137,10 @@ type Config struct {
 	// a request that it owns, but runs again if the connection has to be replaced.
 	BeforeSend func(*http.Request) error
 
+	// Trace is told what becomes of connections and waits. New copies it. Nil: nobody is, at no
+	// cost; nothing is ever printed.
+	Trace *Trace
+
 	// Jitter returns a number in [0, 1) for MaxConnAge, and for the pauses before a
 	// request is sent again or a host dialled that gives connections up. Nil: math/rand/v2.
 	Jitter func() float64

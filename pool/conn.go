@@ -34,6 +34,8 @@ type conn struct {
 
 	peerClosed atomic.Bool // the watcher saw a FIN or RST
 
+	trace *connTrace // nil without Config.Trace
+
 	// The transport closed it under its user (Close): the error to report instead of
 	// "use of closed network connection".
 	killed atomic.Pointer[error]
@@ -113,7 +115,7 @@ func (c *conn) onPeerClose() {
 	if c.h2 != nil {
 		return // its read loop is about to find that too, and what has come before
 	}
-	if c.hooked() {
+	if c.hooked() || c.trace != nil {
 		go c.h.dropClosed(c, nil)
 	} else {
 		c.h.dropClosed(c, nil)

@@ -76,6 +76,7 @@ func (h *host) dial(ctx context.Context, c *conn) {
 	cut := c.cutDial
 	defer cut()
 	defer context.AfterFunc(h.t.ctx, cut)()
+	c.trace = newConnTrace(h.t.set.Trace)
 	route := h.route
 	if c.only1 && route.TLS != nil {
 		route.TLS = h.t.set.tls1
@@ -98,13 +99,15 @@ func (h *host) dial(ctx context.Context, c *conn) {
 	}
 	c.open(link)
 	c.rest()
-	h.dialled(c)
+	now := time.Now() // a Trace's time isn't the dial's
+	c.traceDialled(now)
+	h.dialled(c, now)
 }
 
-// dialled counts an opened connection and hands it out. One that outlived its waiters
-// goes idle, unless CloseIdleConnections, Drain or Close came meanwhile.
-func (h *host) dialled(c *conn) {
-	connect, now := connectTime(c.link), time.Now()
+// dialled counts a connection, which was opened at now, and hands it out. One that outlived its
+// waiters goes idle, unless CloseIdleConnections, Drain or Close came meanwhile.
+func (h *host) dialled(c *conn, now time.Time) {
+	connect := connectTime(c.link)
 	h.mu.Lock()
 	h.window.succeeded(now.Sub(c.dialAt), !h.windowOpenLocked(), now)
 	h.tot.DialTimes.observe(now.Sub(c.dialAt))
@@ -166,7 +169,9 @@ func (h *host) dialFailed(c *conn, hook *hookCall, err error) {
 	h.endDialLocked(c)
 	hook.loseLocked()
 	h.tot.DialsFailed++
-	h.tot.DialFailures.count(err, c.cut || h.t.closed())
+	stage := failedStage(err, c.cut || h.t.closed())
+	h.tot.DialFailures.count(stage)
+	told := DialEvent{Took: time.Since(c.dialAt), Ahead: c.ahead, Err: err, Stage: stage}
 	if !c.cut { // a cut says nothing to who came after it
 		h.window.failedOnce()
 		h.noteDialErrorLocked(c, err, time.Now())
@@ -176,6 +181,7 @@ func (h *host) dialFailed(c *conn, hook *hookCall, err error) {
 	h.t.noteQuietLocked(h)
 	h.unlock()
 	h.passSlot()
+	c.traceDialFailed(told)
 }
 
 // failWaitersLocked gives the error of c's dial to the oldest waiter, unless the other dials

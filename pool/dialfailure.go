@@ -18,12 +18,16 @@ type DialFailures struct {
 	Abandoned uint64 `json:"abandoned"`
 }
 
-// count counts the failure err of a dial.
-func (f *DialFailures) count(err error, abandoned bool) {
-	var stage dialer.Stage
+// failedStage is the stage at which a dial has failed with err; zero if it didn't fail by itself.
+func failedStage(err error, abandoned bool) dialer.Stage {
 	if e, ok := errors.AsType[*dialer.Error](err); ok && !abandoned {
-		stage = e.Stage
+		return e.Stage
 	}
+	return 0
+}
+
+// count counts a dial that has failed at a stage; zero: it was abandoned.
+func (f *DialFailures) count(stage dialer.Stage) {
 	switch stage {
 	case dialer.StageResolve:
 		f.Resolve++

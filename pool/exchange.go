@@ -47,6 +47,9 @@ func (c *call) send() (*http.Response, *Error) {
 	if err := c.confirm(); err != nil {
 		return nil, c.describe(&Error{Phase: PhaseUnsent, Err: c.cause(err)})
 	}
+	if c.g.c.trace != nil {
+		return c.exchangeTraced()
+	}
 	return c.exchange()
 }
 
@@ -85,7 +88,7 @@ func (c *call) exchange() (*http.Response, *Error) {
 	if c.asks {
 		c.noteWord(err)
 	}
-	c.h.given.count(c.g.reused)
+	c.noteSent()
 	if err != nil {
 		return nil, c.lost(err)
 	}
@@ -93,6 +96,12 @@ func (c *call) exchange() (*http.Response, *Error) {
 		c.body.release()
 	}
 	return c.received(resp), nil
+}
+
+// noteSent counts a request that its connection was given, and didn't give back as it was.
+func (c *call) noteSent() {
+	c.sent = true
+	c.h.given.count(c.g.reused)
 }
 
 // hooked tells whether code of the caller's has run since the connection was looked at.

@@ -95,7 +95,7 @@ func NewGuard(cfg GuardConfig) (*Guard, error) {
 	if g.dialer.Memory == nil {
 		g.dialer.Memory = new(dialer.Memory)
 	}
-	g.cfg.TLSClientConfig = cfg.TLSClientConfig.Clone()
+	g.cfg.TLSClientConfig, g.cfg.Trace = cfg.TLSClientConfig.Clone(), cfg.Trace.clone()
 	g.cfg.Hosts = make(map[string]GuardHost, len(cfg.Hosts))
 	for addr, gh := range cfg.Hosts {
 		g.cfg.Hosts[canonicalAddr("", addr)] = gh
@@ -121,14 +121,19 @@ func (g *Guard) dial(ctx context.Context, network, addr string) (*guardConn, err
 	if err := h.enter(ctx); err != nil {
 		return nil, err
 	}
+	id := h.traceID()
 	start := time.Now()
 	nc, took, err := g.connect(ctx, network, addr)
 	if err != nil {
-		h.dialFailed(err, errors.Is(err, context.Canceled))
+		stage := failedStage(err, errors.Is(err, context.Canceled))
+		h.dialFailed(stage)
+		h.traceDialled(id, nil, DialEvent{Took: time.Since(start), Err: err, Stage: stage})
 		return nil, err
 	}
 	c := h.opened(nc, took, time.Since(start))
+	c.id = id
 	c.watchOver()
+	h.traceDialled(id, c, DialEvent{Took: c.opened.Sub(start)})
 	return c, nil
 }
 
@@ -161,7 +166,7 @@ func (g *Guard) visit(network, addr string) *guardHost {
 		if g.born++; g.born > 16+len(g.hosts)/4 {
 			g.forgetLocked(time.Now())
 		}
-		h = &guardHost{addr: addr, cfg: g.cfg.forHost(addr)}
+		h = &guardHost{addr: addr, cfg: g.cfg.forHost(addr), trace: g.cfg.Trace}
 		h.limits.Store(&idleLimits{})
 		g.hosts[addr] = h
 	}

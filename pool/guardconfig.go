@@ -50,6 +50,10 @@ type GuardConfig struct {
 	// TLSClientConfig is for DialTLSContext, and for nothing else. An empty ServerName is the host that is
 	// dialled; for HTTP/2 NextProtos has to have "h2". Nil: the zero tls.Config.
 	TLSClientConfig *tls.Config
+
+	// Trace is told of dials, of waits for a slot, of writes that were refused, and of
+	// connections' ends. NewGuard copies it. Nil: nobody is; nothing is ever printed.
+	Trace *Trace
 }
 
 // A GuardHost overrides a GuardConfig for one address. Zero fields keep its value.

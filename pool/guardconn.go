@@ -19,6 +19,7 @@ type guardConn struct {
 	h        *guardHost
 	watch    *health.Watcher // nil where the platform has none; set once
 	opened   time.Time
+	id       uint64 // of its dial, for GuardConfig.Trace
 
 	// accepted is never too low: see Write.
 	accepted atomic.Int64
@@ -119,6 +120,7 @@ func (c *guardConn) admit(p []byte) (count int64, _ error) {
 	}
 	c.mu.Unlock()
 	if news {
+		c.traceRefused(refusal)
 		c.Close()
 	}
 	if refusal != nil {

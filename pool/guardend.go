@@ -54,11 +54,13 @@ func (c *guardConn) Close() error {
 	c.closed = true
 	reason := c.reasonLocked()
 	idle := c.idleLocked(time.Now())
+	told := c.retiredLocked(reason, idle)
 	c.mu.Unlock()
 	c.watch.Stop()
 	err := c.Conn.Close()
 	if first {
 		c.h.closed(c, reason, idle)
+		c.traceRetired(told)
 	}
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"example.com/connwise/dialer"
 )
 
 // A guardHost is everything that a Guard knows of one address: its connections, the dials
@@ -12,6 +14,7 @@ import (
 type guardHost struct {
 	addr   string
 	cfg    GuardHost
+	trace  *Trace                     // nil: nobody is told
 	limits atomic.Pointer[idleLimits] // what follows from known; readable without mu
 
 	given given
@@ -29,12 +32,13 @@ type guardHost struct {
 	usedAt  time.Time // the last dial or close
 }
 
-func (h *guardHost) dialFailed(err error, abandoned bool) {
+// dialFailed counts a dial that has failed at a stage, as failedStage says.
+func (h *guardHost) dialFailed(stage dialer.Stage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.dialing--
 	h.tot.DialsFailed++
-	h.tot.DialFailures.count(err, abandoned)
+	h.tot.DialFailures.count(stage)
 	h.usedAt = time.Now()
 	h.freeLocked()
 }

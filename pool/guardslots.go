@@ -23,12 +23,15 @@ func (h *guardHost) enter(ctx context.Context) error {
 		h.mu.Unlock()
 		return nil
 	case h.cfg.MaxWaiters > 0 && h.queue.len() >= h.cfg.MaxWaiters:
-		defer h.mu.Unlock()
 		h.tot.WaitTimeouts++
-		return &Error{Phase: PhaseWait, Host: h.addr, Queued: h.queue.len(), Err: ErrTooManyWaiters}
+		e := &Error{Phase: PhaseWait, Host: h.addr, Queued: h.queue.len(), Err: ErrTooManyWaiters}
+		h.mu.Unlock()
+		h.traceWait(0, e.Queued, e)
+		return e
 	}
 	w := &waiter{ready: make(chan delivery, 1), since: h.usedAt}
 	h.queue.push(w)
+	w.met = h.queue.len()
 	h.tot.Waited++
 	h.mu.Unlock()
 	return h.wait(ctx, w)
@@ -51,21 +54,25 @@ func (h *guardHost) wait(ctx context.Context, w *waiter) error {
 	var err error
 	select {
 	case <-w.ready:
+		took := time.Since(w.since)
 		h.mu.Lock()
-		h.waitedLocked(time.Since(w.since))
+		h.waitedLocked(took)
 		h.beginLocked()
 		h.mu.Unlock()
+		h.traceWait(took, w.met, nil)
 		return nil
 	case <-expired:
 		err = ErrWaitTimeout
 	case <-ctx.Done():
 		err = wire.Ended(ctx)
 	}
-	return h.leave(w, err)
+	e := h.leave(w, err)
+	h.traceWait(e.Waited, w.met, e)
+	return e
 }
 
 // leave takes w out of the queue. If it was given a slot in the meantime, the next gets it.
-func (h *guardHost) leave(w *waiter, cause error) error {
+func (h *guardHost) leave(w *waiter, cause error) *Error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e := &Error{Phase: PhaseWait, Host: h.addr, Waited: time.Since(w.since), Queued: h.queue.len(), Err: cause}

@@ -101,6 +101,7 @@ func (h *host) forgetOldLocked(now time.Time) {
 // who ended it, at what age.
 func (h *host) noteIdleCloseLocked(c *conn, how idleClose, now time.Time) {
 	h.tot.countIdleClose(how)
+	c.trace.noteHowLocked(how)
 	if how == idleUnknown {
 		return
 	}

@@ -80,6 +80,7 @@ func reasonOfLook(err error) CloseReason {
 func (h *host) dropStale(c *conn, reason CloseReason) {
 	h.mu.Lock()
 	h.tot.Stale++
+	c.trace.noteStaleLocked()
 	h.mu.Unlock()
 	h.drop(c, reason)
 }

@@ -19,6 +19,7 @@ type waiter struct {
 	choosy bool // it could have another connection, and hopes for a better one: see fresh.go
 
 	place      uint64        // in the order of arrival; it keeps it when it has to wait anew
+	met        int           // how many were in the queue when it came, itself included
 	spent      time.Duration // waited before since
 	unbooked   time.Duration // of that, what isn't in host.waits yet
 	waited     bool          // there is something unbooked

@@ -11,6 +11,7 @@ func (h *host) retire(c *conn, reason CloseReason) {
 	c.close()
 	handOver := reason == ReasonMadeRoom || h.twinWaitsLonger()
 	h.mu.Lock()
+	c.trace.noteRetiredLocked(c, reason, idle, time.Now())
 	h.forgetConnLocked(c, reason, idle)
 	if !handOver {
 		h.giveSlotLocked()
@@ -22,6 +23,7 @@ func (h *host) retire(c *conn, reason CloseReason) {
 	} else {
 		h.passSlot()
 	}
+	c.trace.retired()
 }
 
 // retireAside is retire for those who may be called by StreamDone, maybe from whoever writes to

@@ -23,6 +23,7 @@ type script struct {
 	*testing.T
 	tr    *Transport
 	dials chan *scriptDial
+	told  told // of a Config without a Trace; its books are compared at the end
 }
 
 // inBubble runs f with a Transport of cfg, whose dials the script finishes. At the end
@@ -35,6 +36,10 @@ func inBubble(t *testing.T, cfg Config, f func(*script)) {
 			cfg.Base = &http.Transport{}
 		}
 		cfg.Base.DialContext = s.dial
+		traced := cfg.Trace == nil
+		if traced {
+			cfg.Trace = s.told.trace()
+		}
 		var err error
 		if s.tr, err = New(cfg); err != nil {
 			t.Fatal(err)
@@ -44,6 +49,9 @@ func inBubble(t *testing.T, cfg Config, f func(*script)) {
 		s.tr.Close()
 		synctest.Wait()
 		s.wantAtRest()
+		if st := s.tr.Stats(); traced {
+			s.told.wantBooks(t, &st.Total)
+		}
 	})
 }
 

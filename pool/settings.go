@@ -77,6 +77,7 @@ func newSettings(cfg Config) (*settings, error) {
 	s.oneConn = base.HTTP2 != nil && base.HTTP2.StrictMaxConcurrentRequests
 	s.tls, s.tls1 = tlsConfig(base, s.https), tlsConfig(base, protocols{http1: true})
 	s.Base = nil
+	s.Trace = cfg.Trace.clone()
 	s.MaxIdlePerHost = cmp.Or(cfg.MaxIdlePerHost, base.MaxIdleConnsPerHost)
 	s.MaxConnsPerHost = cmp.Or(cfg.MaxConnsPerHost, base.MaxConnsPerHost)
 	s.Hosts = make(map[string]HostConfig, len(cfg.Hosts))

@@ -24,7 +24,7 @@ func (c *call) exchangeStream() (*http.Response, *Error) {
 	if r, ok := err.(*wire.RequestError); ok {
 		return nil, c.describe(&Error{Phase: PhaseUnsent, Err: &CallerError{CallerRequest, r.Err}})
 	}
-	c.h.given.count(c.g.reused)
+	c.noteSent()
 	if err != nil {
 		return nil, c.lostStream(err)
 	}
@@ -52,6 +52,7 @@ func (c *call) lostStream(err error) *Error {
 	e := c.describe(&Error{Phase: phaseOf(f), Sent: f.Sent, HeadOnly: f.HeadOnly, Err: c.cause(err)})
 	if e.Phase == PhaseRefused {
 		c.h.noteRefused()
+		c.traceRefused(e)
 	} else if c.g.wasIdle && !f.Answered && f.Sent > 0 && endedByPeer(err) {
 		c.h.noteCrossed(c.g)
 	} else if !c.g.wasIdle && !f.Answered && !c.g.c.served.Load() && endedByPeer(err) {

@@ -47,7 +47,8 @@ func TestSlotsComeBackWhateverHappens(t *testing.T) {
 		}
 		return &countedConn{Conn: nc, open: &open}, nil
 	}
-	tr, err := New(Config{Base: base, MaxConnsPerHost: limit, MaxWait: 50 * time.Millisecond})
+	var r told
+	tr, err := New(Config{Base: base, MaxConnsPerHost: limit, MaxWait: 50 * time.Millisecond, Trace: r.trace()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +78,7 @@ func TestSlotsComeBackWhateverHappens(t *testing.T) {
 	tr.Close()
 	s := &script{T: t, tr: tr}
 	s.wantAtRest()
+	r.settledBooks(t, tr)
 	if n := most.Load(); n > limit || open.Load() != 0 {
 		t.Errorf("%d connections at a time, %d at the end, want %d and 0", n, open.Load(), limit)
 	}

@@ -24,6 +24,7 @@ func (h *host) enqueueLocked(ws wish, now time.Time) error {
 		*ws.w = &waiter{since: now, ctx: ws.ctx, http1: ws.http1, choosy: ws.taste != nil}
 		h.t.giveBell(*ws.w)
 		h.queue.push(*ws.w)
+		(*ws.w).met = h.queue.len()
 		h.tot.Waited++
 	}
 	h.usedAt = now
@@ -123,15 +124,26 @@ func (h *host) noteWait(w *waiter) {
 	h.waited.Add(int64(d))
 }
 
-// bookWait is called when w's request has a connection, or has given up. A request that was
-// given one that was no good has waited once, if it then had to wait again. A nil waiter never
-// waited.
-func (h *host) bookWait(w *waiter) {
+// endWait is called when w's request has a connection, or has given up: why, err says. w is nil if
+// it never waited.
+func (h *host) endWait(w *waiter, err error) { h.traceWait(w, h.bookWait(w), err) }
+
+// bookWait counts a wait that is over. A request that was
+// given one that was no good has waited once, if it then had to wait again.
+func (h *host) bookWait(w *waiter) (b booked) {
 	if w == nil || !w.waited {
-		return
+		return booked{}
 	}
+	b = booked{w.unbooked, true}
 	h.waits.observe(w.unbooked)
 	w.unbooked, w.waited = 0, false
+	return b
+}
+
+// booked is what bookWait has counted, if it has.
+type booked struct {
+	took   time.Duration
+	waited bool
 }
 
 // waitPhaseLocked says what w waits for: the dials under way cover the oldest waiters;

@@ -29,7 +29,7 @@ func TestContextsEndGoesBeforeMaxWait(t *testing.T) {
 			if _, err = h.wait(ws); !errors.Is(err, context.Canceled) {
 				s.Fatalf("with both over: %v", err)
 			}
-			h.bookWait(w)
+			h.endWait(w, err)
 		}
 		d.serve("ok")
 		first.wantBody("ok")
