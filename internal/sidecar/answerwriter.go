@@ -27,17 +27,23 @@ func dropOwn(h http.Header) {
 // gives no other way to.
 type answerWriter struct {
 	http.ResponseWriter
-	ctx context.Context // the request's
+	ctx  context.Context // the request's
+	body *clientBody     // the request's; nil over HTTP/2, where an answer leaves it alone
 }
 
 // Unwrap is for http.ResponseController.
 func (w answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader takes from interim answers what only the sidecar may say, as modify does from final
-// ones.
+// ones. A final answer that is there before the request's end is the last one on its connection:
+// where the rest of the request ends, and the next one begins, may never be known, and net/http's server,
+// asked for full duplex, reads it in two places at once.
 func (w answerWriter) WriteHeader(status int) {
-	if status < 200 {
+	switch {
+	case status < 200:
 		dropOwn(w.Header())
+	case w.body != nil && !w.body.ended.Load():
+		w.Header().Set("Connection", "close")
 	}
 	w.ResponseWriter.WriteHeader(status)
 }

@@ -100,3 +100,18 @@ func TestTrailersPassBothWays(t *testing.T) {
 		})
 	}
 }
+
+// TestForwardedForOneHop leaves out what the client has said in Connection isn't for the upstream.
+func TestForwardedForOneHop(t *testing.T) {
+	up := origin(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.Header["X-Forwarded-For"], r.Header["X-Forwarded-Proto"], r.Header["Forwarded"])
+	})
+	for how, want := range map[string]string{forwardedAppend: "[127.0.0.1] [http] []", forwardedKeep: "[] [] []"} {
+		r := start(t, "upstream="+up.URL, "forward.x_forwarded="+how)
+		_, got := r.do("GET", "/", nil, "Connection", "x-forwarded-for, X-Forwarded-Proto , forwarded",
+			"X-Forwarded-For", "192.0.2.1", "X-Forwarded-Proto", "https", "Forwarded", "for=192.0.2.1")
+		if got != want {
+			t.Errorf("%s: the upstream got %s, want %s", how, got, want)
+		}
+	}
+}

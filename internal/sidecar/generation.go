@@ -51,16 +51,19 @@ func (g *generation) serve(w http.ResponseWriter, r *http.Request) {
 	// The upstream may answer before it has the whole body, as net/http's server wouldn't
 	// let it by itself over HTTP/1.1. HTTP/2 is so in any case, and says that it isn't supported.
 	_ = control.EnableFullDuplex()
-	body := &clientBody{from: r.Body}
+	body := newClientBody(r)
+	out := answerWriter{w, r.Context(), body}
+	if r.ProtoMajor != 1 {
+		out.body = nil
+	}
+	defer body.abandon(control)
 	in := r.WithContext(withHeader(r.Context(), w.Header()))
 	release, err := g.prepare(in, body)
 	if err != nil {
-		g.answerFailure(w, r, err)
+		g.answerFailure(out, r, err)
 		return
 	}
 	defer release()
-	defer body.abandon(control)
-	out := answerWriter{w, r.Context()}
 	g.reverse.ServeHTTP(out, in)
 	out.dropTrailers()
 }

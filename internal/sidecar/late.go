@@ -12,17 +12,32 @@ import (
 type clientBody struct {
 	from    io.ReadCloser
 	reading atomic.Bool
-	late    *lateBody // the one who reads in advance, if there is one
+	ended   atomic.Bool // by its end, or an error
+	late    *lateBody   // the one who reads in advance, if there is one
+}
+
+func newClientBody(r *http.Request) *clientBody {
+	b := &clientBody{from: r.Body}
+	b.ended.Store(r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody)
+	return b
 }
 
 func (b *clientBody) Read(p []byte) (int, error) {
 	b.reading.Store(true)
 	defer b.reading.Store(false)
-	return b.from.Read(p)
+	n, err := b.from.Read(p)
+	if err != nil {
+		b.ended.Store(true)
+	}
+	return n, err
 }
 
 // Close does nothing: the server closes the body.
 func (b *clientBody) Close() error { return nil }
+
+// restWait is how long the server reads on after an answer that came before the request's end, for
+// the sake of clients that read nothing until they have sent all.
+const restWait = 2 * time.Second
 
 // abandon is called when the handler is about to return. A Read that is under way nevertheless, as
 // the answer came before the body, is ended: the server would wait for it.
@@ -30,7 +45,14 @@ func (b *clientBody) abandon(c *http.ResponseController) {
 	if b.late != nil {
 		b.late.stop()
 	}
-	if !b.reading.Load() || c.SetReadDeadline(time.Unix(1, 0)) != nil {
+	if b.ended.Load() {
+		return
+	}
+	if !b.reading.Load() {
+		_ = c.SetReadDeadline(time.Now().Add(restWait)) // without it the server waits for ever
+		return
+	}
+	if c.SetReadDeadline(time.Unix(1, 0)) != nil {
 		return
 	}
 	if b.late != nil {

@@ -183,7 +183,7 @@ func TestPrintedSettingsCanBeRead(t *testing.T) {
 func TestEverySettingOfTheLibraries(t *testing.T) {
 	leftOut := map[string]string{
 		"Config.Hosts": "there is one host", "Config.Base": "see its fields", "Config.Dialer": "see its fields", "Config.BeforeSend": "a function",
-		"Config.Jitter": "a function", "Policy.Backoff": "a function", "Policy.Jitter": "a function",
+		"Config.Jitter": "a function", "Config.Trace": "the log has what matters", "Policy.Backoff": "a function", "Policy.Jitter": "a function",
 		"Dialer.Resolver": "dial.cache_ttl", "Dialer.Memory": "always on", "Dialer.Control": "a function", "Dialer.ControlContext": "a function",
 	}
 	known := make(map[string]bool)

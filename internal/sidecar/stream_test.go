@@ -110,14 +110,20 @@ func TestEarlyAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: h\r\n%s", head)
-		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		br := bufio.NewReader(c)
+		resp, err := http.ReadResponse(br, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if resp.StatusCode != http.StatusRequestEntityTooLarge {
 			t.Errorf("status %s", resp.Status)
 		}
-		if err := r.p.idle(t.Context()); err != nil { // though the client sends no more, and stays
+		// The client sends no more, and stays: nobody waits for the rest of its body.
+		if _, err := br.ReadByte(); err != io.EOF {
+			t.Errorf("behind the answer: %v, want the connection's end", err)
+		}
+		if err := r.p.idle(t.Context()); err != nil {
 			t.Error(err)
 		}
 		c.Close()
@@ -393,6 +399,9 @@ func TestBodiesArriveWhole(t *testing.T) {
 			}
 		}
 	}
+	if n := r.p.Counters().Streamed; n != 8 { // 8193 bytes and more, of known length or not
+		t.Errorf("%d bodies have streamed, want 8", n)
+	}
 }
 
 // TestOptionsOfTheServer passes "OPTIONS *" on.
@@ -448,5 +457,36 @@ func TestNothingIsMadeUp(t *testing.T) {
 	resp, _ := r.do("HEAD", "/", nil, "User-Agent", "")
 	if resp.ContentLength != 6 {
 		t.Errorf("HEAD says a length of %d", resp.ContentLength)
+	}
+}
+
+// TestUnreadBodyEndsTheConnection has clients whose bodies are there, and that nobody has read when the
+// answer comes. What is left of them must not be taken for the next request, nor stop the server.
+func TestUnreadBodyEndsTheConnection(t *testing.T) {
+	r := start(t, "upstream=unix:/nowhere/at/all", "replay.body=none", "retry.policy=off")
+	for _, body := range []string{"Content-Length: 5\r\n\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+		"Content-Length: 70000\r\n\r\n" + strings.Repeat("GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n", 2000)[:70000]} {
+		c, err := net.Dial("tcp", r.addr.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: h\r\n%s", body)
+		br := bufio.NewReader(c)
+		resp, err := http.ReadResponse(br, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != http.StatusServiceUnavailable || !resp.Close {
+			t.Errorf("status %s, the connection ends: %v", resp.Status, resp.Close)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		if _, err := br.ReadByte(); err != io.EOF {
+			t.Errorf("behind the answer: %v, want the connection's end", err)
+		}
+		c.Close()
+	}
+	if strings.Contains(r.log.String(), "panic") {
+		t.Error("the server has panicked")
 	}
 }
