@@ -206,3 +206,21 @@ func TestUpgradeOfAClientThatStalls(t *testing.T) {
 		<-ended
 	}
 }
+
+// TestDrainOfSilentClients checks that a connection without a whole request isn't taken for one that was
+// cut: net/http waits for it for some seconds, as its request may be on the way.
+func TestDrainOfSilentClients(t *testing.T) {
+	r := start(t, "upstream=http://127.0.0.1:1", "drain=30ms")
+	for _, sent := range []string{"", "GET / HT"} {
+		c, err := net.Dial("tcp", r.addr.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprint(c, sent)
+	}
+	r.do("GET", "/", nil) // the server has accepted the others
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}

@@ -188,12 +188,12 @@ func (f *front) drain(p *Proxy, limit time.Duration, log *slog.Logger) error {
 	if err == nil {
 		err = p.idle(ctx) // Shutdown doesn't know of upgraded connections
 	}
-	if err == nil {
+	cut := &CutError{p.Active(), limit}
+	if err == nil || cut.Requests == 0 { // Shutdown also waits for connections that have yet to send a request
 		f.abort()
 		log.Info("ended")
 		return nil
 	}
-	cut := &CutError{p.Active(), limit}
 	f.abort()
 	_ = p.idle(context.Background()) // they have nothing left to wait for
 	log.Error("ended with requests under way", "cut", cut.Requests, "after", limit)
