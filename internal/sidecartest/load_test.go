@@ -3,7 +3,14 @@
 package sidecartest
 
 import (
+	"crypto/tls"
 	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,14 +31,15 @@ const (
 // A target is what wrk sends to.
 type target struct {
 	name, url string
+	lone      bool     // with one connection only
 	proc      *process // nil: memory isn't looked at
 	alone     []load   // with one connection, a round each
 	many      []load   // with manyConns
 	memory    []int64  // bytes, after each round of many
 }
 
-// TestLoad has wrk send straight to a server that reloads every second, through nginx, and through
-// the sidecar, in turn.
+// TestLoad has wrk send straight to a server that reloads every second, through nginx, through Go's
+// ReverseProxy over http.Transport, and through the sidecar, in turn.
 func TestLoad(t *testing.T) {
 	wrk := look(t, nil, "wrk")
 	f := newFiles(t)
@@ -43,6 +51,7 @@ func TestLoad(t *testing.T) {
 		{name: "direct", url: "https://" + addr},
 		{name: "nginx", url: "http://" + rivalAddr, proc: rival},
 		{name: "sidecar", url: sidecarURL, proc: sidecar},
+		{name: "net/http", url: startPlain(t, f, addr), lone: true},
 	}
 	stop, ended := make(chan struct{}), make(chan struct{})
 	var reloads int
@@ -73,6 +82,9 @@ func wrkAll(t *testing.T, wrk string, targets []*target, d time.Duration) {
 			to.alone = append(to.alone, runWrk(t, wrk, to.url, 1, max(time.Second, (d/2).Truncate(time.Second))))
 		}
 		for _, to := range targets {
+			if to.lone {
+				continue
+			}
 			to.many = append(to.many, runWrk(t, wrk, to.url, manyConns, d))
 			if to.proc != nil {
 				to.memory = append(to.memory, resident(t, to.proc))
@@ -155,32 +167,56 @@ func resident(t *testing.T, p *process) int64 {
 	return sum
 }
 
+// startPlain serves what a sidecar would be without connwise.
+func startPlain(t *testing.T, f files, origin string) string {
+	rt := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: f.authority.Roots()}, MaxIdleConnsPerHost: 64}
+	srv := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "https", Host: origin})
+			r.SetXForwarded()
+		},
+		Transport: rt,
+		ErrorLog:  log.New(io.Discard, "", 0), // what it loses, wrk counts
+	})
+	t.Cleanup(rt.CloseIdleConnections)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
 // logLoad logs a line for each target: of times the median over the rounds, of counts the sum.
 func logLoad(t *testing.T, targets []*target) {
 	t.Helper()
-	var rows [][]string
-	base := medianP50(targets[0].alone)
+	rows := make([][]string, 0, len(targets))
 	for _, to := range targets {
-		p50 := medianP50(to.alone)
-		row := []string{to.name, micros(p50), fmt.Sprintf("%+d", (p50 - base).Microseconds())}
-		var requests, status int
+		rows = append(rows, to.row(medianP50(targets[0].alone)))
+	}
+	many := strconv.Itoa(manyConns) + " conns: "
+	logTable(t, []string{"through", "1 conn: p50 µs", "added", many + "req/s", "p50 µs", "p99 µs",
+		"not 2xx", "lost", "MiB at 1/3, end"}, rows, 1)
+}
+
+// row is the target's line, with what it adds to a time of direct.
+func (to *target) row(direct time.Duration) []string {
+	p50 := medianP50(to.alone)
+	rate, manyP50, p99, memory := "-", "-", "-", "-"
+	if !to.lone {
+		var requests int
 		var took time.Duration
 		for _, l := range to.many {
 			requests, took = requests+l.requests, took+l.took
 		}
-		for _, l := range slices.Concat(to.alone, to.many) {
-			status += l.status
-		}
-		row = append(row, fmt.Sprintf("%.0f", float64(requests)/took.Seconds()), micros(medianP50(to.many)),
-			micros(median(to.many, func(l load) time.Duration { return l.p99 })), strconv.Itoa(status), strconv.Itoa(sumLost(to)))
-		memory := "-"
-		if to.memory != nil {
-			memory = fmt.Sprintf("%.1f, %.1f", float64(to.memory[0])/(1<<20), float64(to.memory[loadRounds-1])/(1<<20))
-		}
-		rows = append(rows, append(row, memory))
+		rate, manyP50 = fmt.Sprintf("%.0f", float64(requests)/took.Seconds()), micros(medianP50(to.many))
+		p99 = micros(median(to.many, func(l load) time.Duration { return l.p99 }))
 	}
-	logTable(t, []string{"through", "1 conn: p50 µs", "added", strconv.Itoa(manyConns) + " conns: req/s", "p50 µs", "p99 µs",
-		"not 2xx", "lost", "MiB at 1/3, end"}, rows, 1)
+	if to.memory != nil {
+		memory = fmt.Sprintf("%.1f, %.1f", float64(to.memory[0])/(1<<20), float64(to.memory[loadRounds-1])/(1<<20))
+	}
+	status := 0
+	for _, l := range slices.Concat(to.alone, to.many) {
+		status += l.status
+	}
+	return []string{to.name, micros(p50), fmt.Sprintf("%+d", (p50 - direct).Microseconds()), rate, manyP50, p99,
+		strconv.Itoa(status), strconv.Itoa(sumLost(to)), memory}
 }
 
 func medianP50(loads []load) time.Duration {
