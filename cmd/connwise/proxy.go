@@ -97,7 +97,9 @@ the proxy: it accepts nothing more, and requests under way have --drain to end. 
 ends it at once.
 
 The admin listener has the statistics as a page and as JSON (/, for "connwise stats" too),
-/metrics for Prometheus, /healthz (503 while it drains) and /-/config.
+/metrics for Prometheus, /healthz (503 while it drains) and /-/config. On TCP it answers only who
+asks for an IP address or localhost (421 otherwise), so that no page of the Web can read it by a
+name of its own; with --listen-anywhere it answers all.
 
 Exit codes: 0 all requests had ended; 1 it couldn't listen, or requests were cut at the end of
 --drain; 2 a flag or a setting makes no sense.`
