@@ -23,6 +23,8 @@ type statsOfSource interface{ StatsOf(host string) Stats }
 // StatsOf if it has one.
 //
 // Both show host names and counters and no secret, but they aren't meant for the public.
+// Loopback alone doesn't keep a browser's pages away from them: one whose name has been made to mean
+// 127.0.0.1 (DNS rebinding) may ask, so check the request's Host where that matters.
 func StatsHandler(src StatsSource) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
