@@ -73,6 +73,10 @@
 // is no I/O, no Close, no hook, and no call into internal/h1, internal/h2 or dialer. What
 // internal/h2 calls (StreamDone, and the methods of h2.Events) is called without its locks.
 //
+// Config.Trace (trace.go) is told behind the locks: a dial before its connection is in anybody's
+// hands, a connection's end when it has left the books and its slot is given back, by whoever
+// lets go of its connTrace last (traceconn.go). tracelog.go writes it to log/slog.
+//
 // # A Guard
 //
 // For a stock http.Transport a Guard (guard.go) does what can be done below it. It shares with

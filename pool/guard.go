@@ -130,10 +130,11 @@ func (g *Guard) dial(ctx context.Context, network, addr string) (*guardConn, err
 		h.traceDialled(id, nil, DialEvent{Took: time.Since(start), Err: err, Stage: stage})
 		return nil, err
 	}
-	c := h.opened(nc, took, time.Since(start))
+	whole := time.Since(start)
+	c := h.opened(nc, took, whole)
 	c.id = id
 	c.watchOver()
-	h.traceDialled(id, c, DialEvent{Took: c.opened.Sub(start)})
+	h.traceDialled(id, c, DialEvent{Took: whole})
 	return c, nil
 }
 

@@ -125,8 +125,12 @@ func (h *host) noteWait(w *waiter) {
 }
 
 // endWait is called when w's request has a connection, or has given up: why, err says. w is nil if
-// it never waited.
-func (h *host) endWait(w *waiter, err error) { h.traceWait(w, h.bookWait(w), err) }
+// it never waited, as most never do.
+func (h *host) endWait(w *waiter, err error) {
+	if w != nil || err != nil {
+		h.traceWait(w, h.bookWait(w), err)
+	}
+}
 
 // bookWait counts a wait that is over. A request that was
 // given one that was no good has waited once, if it then had to wait again.
