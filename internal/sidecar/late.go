@@ -40,7 +40,7 @@ func (b *clientBody) Close() error { return nil }
 const restWait = 2 * time.Second
 
 // abandon is called when the handler is about to return. A Read that is under way nevertheless, as
-// the answer came before the body, is ended: the server would wait for it.
+// the answer came before the body, is ended: nobody may read behind the return.
 func (b *clientBody) abandon(c *http.ResponseController) {
 	if b.late != nil {
 		b.late.stop()
