@@ -2,6 +2,7 @@ package pool
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"reflect"
 	"runtime"
@@ -41,9 +42,9 @@ func TestTraceTellsWhatStatsCount(t *testing.T) {
 		time.Sleep(9 * time.Second) // the idle limit
 
 		p = s.exchange()
-		bad := s.request("GET", nil)
-		bad.Method = "no method" // its connection is as it was
-		s.start(bad).wantError(PhaseUnsent, nil)
+		bad := s.request("POST", io.NopCloser(strings.NewReader("x")))
+		bad.TransferEncoding = []string{"gzip"}
+		s.start(bad).wantError(PhaseUnsent, nil) // its connection is as it was: Stats don't count it
 		p.client.FailWriteAfter(0, syscall.EPIPE)
 		tp = s.get()
 		p = s.wantDial().finish()
