@@ -8,7 +8,7 @@ BENCHTIME ?= 1s
 .PHONY: help build test test-proxies test-bulk test-idle test-capacity test-recipes test-prometheus test-page test-sidecar test-sidecar-long test-oracle lint vulncheck bench fuzz cover tidy-check
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build the command into bin/
 	$(GO) build -o bin/ ./cmd/connwise
