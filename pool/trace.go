@@ -15,9 +15,9 @@ import (
 //
 // The events have the same facts that Stats counts, each when it is counted or right after:
 // once all is at rest, there are as many of each as the counter says that is named with it. Of
-// one connection Dialled comes first, then each Reused, then Retired, the one before having
-// returned; other events, and those of different connections, come at the same time, on several
-// goroutines.
+// one connection Dialled comes first and has returned before any Reused, and all of those (over
+// HTTP/2 several at a time) before Retired; other events, and those of different connections,
+// come at the same time, on several goroutines.
 //
 // The functions are called with no lock held. They may ask for Stats and send requests. They
 // must not call Close or Shutdown, which may wait for them, and must not end their goroutine
