@@ -122,7 +122,7 @@ func TestCommandLines(t *testing.T) {
 
 		{"policy", exitOK, nil},
 		{"policy twice", exitUsage, []string{`"twice"`, strings.Join(retry.Names(), ", ")}},
-		{"policy once off", exitUsage, []string{"accepts at most 1 arg"}},
+		{"policy once off", exitUsage, []string{"takes one preset", strings.Join(retry.Names(), ", ")}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {

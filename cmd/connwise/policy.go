@@ -29,7 +29,7 @@ system-a and system-b are other names of never-timeouts and once.`,
   connwise policy never-timeouts
   connwise policy --resend-head-only
   connwise policy once --json | jq '.rows[] | select(.method == "POST" and .retry)'`,
-		Args:      cobra.MaximumNArgs(1),
+		Args:      onePolicy,
 		ValidArgs: retry.Names(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := retry.Names()[0]
@@ -50,6 +50,13 @@ system-a and system-b are other names of never-timeouts and once.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: a row for each phase, timeout, method and opt-in")
 	cmd.Flags().BoolVar(&headOnly, "resend-head-only", false, "with the policy's ResendHeadOnly: send again what the peer has the head of at most")
 	return cmd
+}
+
+func onePolicy(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return &usageError{fmt.Sprintf("policy: takes one preset, got %q; known: %s", args, strings.Join(retry.Names(), ", "))}
+	}
+	return nil
 }
 
 const policyLegend = `  yes   sent again
