@@ -49,10 +49,10 @@ func (c *call) stopped(why, last error) *StoppedError {
 // elsewhere makes the next attempt prefer other connections than the one on which an attempt
 // has failed with err, and than those that this one preferred others to.
 func (c *call) elsewhere(ctx context.Context, err error) context.Context {
-	e, ok := errors.AsType[*pool.Error](err)
 	if c.policy.NextConn == NextAny {
 		return ctx
 	}
+	e, ok := errors.AsType[*pool.Error](err)
 	if ok {
 		ctx = pool.AvoidAddr(ctx, e.Addr)
 	}

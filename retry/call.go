@@ -21,9 +21,8 @@ type call struct {
 type past struct {
 	Report     // of those that have failed, and at the end of all
 	resent int // how often Base has sent the request again by itself
-	// spent is what the call has taken of the budget, for what may have been processed and
-	// for what was not.
-	spent [2]int
+	// spent is what the call has taken of each of the budget's accounts.
+	spent [accounts]int
 }
 
 // last is the last attempt that has failed.
@@ -54,7 +53,7 @@ func (c *call) goOn(before *http.Request, a *attempt) (resp *http.Response, err 
 		switch {
 		case d.Retry:
 		case a.err != nil:
-			return answer(a, c.req), c.failure(a.err) // with an answer, if Base has returned both
+			return forCaller(a, c.req), c.failure(a.err) // with an answer, if Base has returned both
 		default:
 			return c.answer(a), nil
 		}
@@ -90,10 +89,8 @@ func (c *call) decide(a *attempt) Decision {
 	d := Decision{Request: c.req, Retry: v.Retry, Reason: v.Reason}
 	if d.Retry {
 		d.Wait = max(c.policy.delay(c.past.Retries+1), v.After)
-		if d.Reason = c.obstacle(&o, d.Wait); d.Reason != "" {
-			d.Retry, d.Wait = false, 0
-		} else {
-			d.Reason = v.Reason
+		if why := c.obstacle(&o, d.Wait); why != "" {
+			d.Retry, d.Reason, d.Wait = false, why, 0
 		}
 	}
 	if d.Retry && a.err == nil {
@@ -121,23 +118,20 @@ func (c *call) obstacle(o *Outcome, wait time.Duration) Reason {
 		return ReasonOutOfTime
 	}
 	unprocessed := o.evidence().Unprocessed()
-	kind := 0
-	if unprocessed {
-		kind = 1
-	}
-	cost, ok := c.t.budget.spend(unprocessed, o.Timeout, c.past.spent[kind])
+	spent := &c.past.spent[accountOf(unprocessed)]
+	cost, ok := c.t.budget.spend(unprocessed, o.Timeout, *spent)
 	if !ok {
 		return ReasonBudget
 	}
-	c.past.spent[kind] += cost
+	*spent += cost
 	return ""
 }
 
 // left is how much of the policy's CallTimeout remains.
 func (c *call) left() time.Duration { return c.policy.CallTimeout - (clock() - c.began) }
 
-// answer makes a's answer look as if the caller's own request had been sent.
-func answer(a *attempt, req *http.Request) *http.Response {
+// forCaller makes a's answer look as if the caller's own request had been sent.
+func forCaller(a *attempt, req *http.Request) *http.Response {
 	if a.resp != nil && a.resp.Request == a.sent {
 		a.resp.Request = req
 	}
@@ -146,7 +140,7 @@ func answer(a *attempt, req *http.Request) *http.Response {
 
 // answer is the answer, if a has one, with the report of a call that was retried.
 func (c *call) answer(a *attempt) *http.Response {
-	resp := answer(a, c.req)
+	resp := forCaller(a, c.req)
 	if resp == nil || c.past.Retries == 0 {
 		return resp
 	}

@@ -20,9 +20,10 @@ import (
 // A body that fails is no exception: net/http sends the header before it reads from one that
 // isn't in memory.
 //
-// Only *http.Transport itself is trusted with that, and not for schemes that it must have from somebody
-// else (RegisterProtocol): another RoundTripper may send on a connection that it doesn't tell of. Of such a one, and of a *pool.Transport, which
-// says itself how far a request got, it's only kept which connection came last.
+// Only *http.Transport itself is trusted with that, and not for schemes that it must have from
+// somebody else (RegisterProtocol): another RoundTripper may send on a connection that it doesn't
+// tell of. Of such a one, and of a *pool.Transport, which says itself how far a request got, it's
+// only kept which connection came last.
 type tracker struct {
 	of    *Transport
 	stock bool // Base is an *http.Transport
@@ -64,10 +65,10 @@ func (t *Transport) track(req *http.Request, reported bool) (*http.Request, *tra
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), &n.trace)), n
 }
 
-// resendsUnasked reports whether net/http may send the request again by itself although its method doesn't
-// allow that: over HTTP/2 it does so with any, when the peer has reset the stream with PROTOCOL_ERROR. If
-// the dial for it fails, that there was a connection before is all that tells it from a first
-// one, whether connections are counted or not. (Of others replays says enough.)
+// resendsUnasked reports whether net/http may send the request again by itself although its method
+// doesn't allow that: over HTTP/2 it does so with any, when the peer has reset the stream with
+// PROTOCOL_ERROR. If the dial for it fails, that there was a connection before is all that tells
+// it from a first one, whether connections are counted or not. (Of others replays says enough.)
 func resendsUnasked(base *http.Transport, req *http.Request) bool {
 	h2 := req.URL.Scheme == "https" || base.Protocols != nil && base.Protocols.UnencryptedHTTP2()
 	return h2 && !replays(req)

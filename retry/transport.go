@@ -87,7 +87,7 @@ func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error
 	first := c.body.first()
 	a := c.send(first)
 	if c.succeeded(&a) {
-		return answer(&a, req), nil
+		return forCaller(&a, req), nil
 	}
 	return c.goOn(first, &a)
 }
