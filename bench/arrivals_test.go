@@ -73,12 +73,12 @@ func (p *paced) RoundTrip(req *http.Request) (*http.Response, error) {
 	p.at = append(p.at, time.Since(p.begun))
 	p.mu.Unlock()
 	time.Sleep(p.takes)
-	return &http.Response{StatusCode: 200, ProtoMajor: 1, Body: http.NoBody}, nil
+	return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", Body: http.NoBody}, nil
 }
 
 func pacedRig(takes time.Duration, limit int64) (*rig, *paced) {
 	p := &paced{takes: takes, begun: time.Now()}
-	return &rig{rt: p, proto: protos[0], url: &url.URL{Scheme: "http", Host: "h"}, limit: limit, latency: newHistogram()}, p
+	return &rig{client: p, proto: protos[0], urls: []*url.URL{{Scheme: "http", Host: "h"}}, limit: limit, latency: newLatencies()}, p
 }
 
 // TestOpenLoopDoesNotWaitForAnswers checks that calls are made when they are due, while
@@ -105,15 +105,16 @@ func TestOpenLoopCountsFromWhenACallWasDue(t *testing.T) {
 		r, p := pacedRig(10*time.Second, 1e6)
 		r.openLoop(t.Context(), http.MethodGet, arrivals(mostOpen/4, mostOpen, time.Second))
 		n := mostOpen + mostOpen/4
-		if len(p.at) != n || r.latency.TotalCount() != int64(n) {
-			t.Fatalf("%d calls and %d answers, want %d", len(p.at), r.latency.TotalCount(), n)
+		latency := r.latency.sum()
+		if len(p.at) != n || latency.TotalCount() != int64(n) {
+			t.Fatalf("%d calls and %d answers, want %d", len(p.at), latency.TotalCount(), n)
 		}
 		// A tenth of the calls came before the burst; a fifth, half of the burst's rest
 		// and all that follow, have to wait until the first ones are done.
-		if early := r.latency.ValueAtPercentile(50); time.Duration(early).Round(100*time.Millisecond) != 10*time.Second {
+		if early := latency.ValueAtPercentile(50); time.Duration(early).Round(100*time.Millisecond) != 10*time.Second {
 			t.Errorf("half of the calls took up to %v, want 10s", time.Duration(early))
 		}
-		if late := time.Duration(r.latency.Max()); late < 19*time.Second {
+		if late := time.Duration(latency.Max()); late < 19*time.Second {
 			t.Errorf("the slowest call took %v, want more than 19s: one due in the first second is made in the eleventh or later", late)
 		}
 	})

@@ -39,7 +39,7 @@ func benchRoundTrip(b *testing.B, c Client, q proto, callers int) {
 		b.Fatal(err)
 	}
 	defer l.close()
-	r, err := l.newRig(p.scenarios[0], q, c, p.share(0))
+	r, err := l.newRig(row{scenario: p.rows[0].scenario, proto: q}, c, p.share(0))
 	if err != nil {
 		b.Fatal(err)
 	}

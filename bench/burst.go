@@ -56,19 +56,20 @@ func (r *rig) coldWave(ctx context.Context, n int) (time.Duration, error) {
 		return 0, err
 	}
 	all := r.latency
-	r.latency = newHistogram()
+	r.latency = newLatencies()
 	start := time.Now()
 	r.wave(ctx, n, http.MethodGet)
 	took := time.Since(start)
 	after, err := r.settle(ctx)
-	w := wave{p50: micros(r.latency, 50), p99: micros(r.latency, 99)}
+	h := r.latency.sum()
+	w := wave{p50: micros(h, 50), p99: micros(h, 99)}
 	if r.peer != nil {
 		w.dials = new(int64(after.Accepted - before.Accepted))
 	}
 	if n == r.callers {
 		r.waves = append(r.waves, w)
 	}
-	all.Merge(r.latency)
+	all.merge(h)
 	r.latency = all
 	return took, err
 }
@@ -82,7 +83,7 @@ func (r *rig) settle(ctx context.Context) (peer.Count, error) {
 	if r.peer == nil {
 		return peer.Count{}, nil
 	}
-	_, closes := r.rt.(interface{ CloseIdleConnections() })
+	_, closes := r.client.(interface{ CloseIdleConnections() })
 	for start, last := time.Now(), -1; ; sleep(ctx, settlePoll) {
 		r.cool()
 		n, err := r.count()
@@ -112,7 +113,7 @@ func (r *rig) renew() error {
 		return err
 	}
 	r.clients = nil
-	rt, err := r.newClient()
-	r.rt = rt
+	client, err := r.newClient()
+	r.client = client
 	return err
 }

@@ -110,12 +110,12 @@ func TestSettleWaitsForTheLastConnection(t *testing.T) {
 	}
 	defer l.close()
 	for _, q := range []proto{protoNamed("h1"), protoNamed("h2c")} {
-		r, err := l.newRig(p.scenarios[0], q, Client{Name: "x", New: func(Setup) (http.RoundTripper, error) { return roundTripper(nil), nil }}, 1)
+		r, err := l.newRig(row{scenario: p.rows[0].scenario, proto: q}, Client{Name: "x", New: func(Setup) (http.RoundTripper, error) { return roundTripper(nil), nil }}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		h := &hoarder{}
-		r.rt, r.clients = h, []http.RoundTripper{h}
+		r.client, r.clients = h, []any{h}
 		if h.nc, err = net.Dial("tcp", r.peer.addr()); err != nil {
 			t.Fatal(err)
 		}

@@ -15,9 +15,13 @@ import (
 
 // A caller makes calls one after the other.
 type caller struct {
-	rig *rig
-	rt  http.RoundTripper
-	get *http.Request // used again for each GET; nil: make one
+	rig    *rig
+	client any           // an http.RoundTripper or a Caller
+	get    *http.Request // used again for each GET; nil: make one
+	num    int           // among the rig's
+	id     []byte        // scratch
+	x      Exchange      // the one under way
+	copied [512]byte     // what is read of answers
 }
 
 var postBody = bytes.Repeat([]byte{'y'}, smallBody)
@@ -32,25 +36,25 @@ func (c *caller) call(ctx context.Context, method string) { c.callDue(ctx, metho
 // took: what it waited before it could be made is part of that.
 func (c *caller) callDue(ctx context.Context, method string, due time.Time) {
 	id := c.rig.ids.next(method)
-	status, err := c.roundTrip(ctx, method, strconv.FormatUint(id, 10))
-	switch d := time.Since(due); {
+	status, err := c.roundTrip(ctx, method, id)
+	switch now := time.Now(); {
 	case err != nil && ctx.Err() != nil:
 	case err != nil:
 		c.get = nil // the transport may not be done with it
-		c.rig.failedCall(id, err)
+		c.rig.failedCall(id, now, err)
 	case status/100 != 2:
 		c.rig.unexpected(fmt.Errorf("bench: status %d", status))
 	default:
-		c.rig.succeeded(d)
+		c.rig.succeeded(c.num, now, now.Sub(due))
 	}
 }
 
 // roundTrip makes the call and reads the answer to its end.
-func (c *caller) roundTrip(ctx context.Context, method, id string) (status int, err error) {
-	if limit := c.rig.callTimeout; limit > 0 { // a target
+func (c *caller) roundTrip(ctx context.Context, method string, id uint64) (status int, err error) {
+	if limit := c.rig.callTimeout; limit > 0 {
 		outer := ctx
 		var cancel context.CancelFunc
-		ctx, cancel = bounded(outer, limit, c.rig.proto.h2)
+		ctx, cancel = c.rig.bounded(outer, limit)
 		defer cancel()
 		defer func() {
 			if err != nil && ctx.Err() != nil && outer.Err() == nil {
@@ -59,47 +63,87 @@ func (c *caller) roundTrip(ctx context.Context, method, id string) (status int, 
 		}()
 		c.get = nil // it has the last call's limit
 	}
-	resp, err := c.rt.RoundTrip(c.request(ctx, method, id))
-	if err != nil {
+	c.id = strconv.AppendUint(c.id[:0], id, 10)
+	e := &c.x
+	*e = Exchange{Method: method, URL: c.rig.urlOf(id), ID: string(c.id)}
+	if method == http.MethodPost {
+		e.Body = c.rig.upload
+	}
+	if native, ok := c.client.(Caller); ok {
+		err = native.Call(ctx, e)
+	} else {
+		err = c.viaRoundTripper(ctx, e)
+	}
+	switch {
+	case err != nil:
 		return 0, err
-	}
-	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		return 0, err
-	}
-	if c.rig.proto.h2 != (resp.ProtoMajor == 2) {
-		return 0, fmt.Errorf("bench: the answer came by %s in place of %s", resp.Proto, c.rig.proto.about)
-	}
-	if c.rig.peer != nil && resp.Header.Get(peer.HeaderID) != id {
+	case c.rig.proto.h2 != (e.Proto == "HTTP/2.0"):
+		return 0, fmt.Errorf("bench: the answer came by %s in place of %s", e.Proto, c.rig.proto.about)
+	case c.rig.peer != nil && e.AnswerID != e.ID:
 		return 0, errForeign
 	}
-	return resp.StatusCode, nil
+	return e.Status, nil
+}
+
+func (c *caller) viaRoundTripper(ctx context.Context, e *Exchange) error {
+	resp, err := c.client.(http.RoundTripper).RoundTrip(c.request(ctx, e))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if e.Read, err = c.discard(resp.Body); err != nil {
+		return err
+	}
+	e.Status, e.Proto = resp.StatusCode, resp.Proto
+	if ids := resp.Header[peer.HeaderID]; len(ids) > 0 {
+		e.AnswerID = ids[0]
+	}
+	return nil
+}
+
+// discard reads a body to its end; a large one with io.Copy, as people do.
+func (c *caller) discard(body io.Reader) (int64, error) {
+	n := int64(0)
+	for n <= 2*smallBody {
+		m, err := body.Read(c.copied[:])
+		n += int64(m)
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	rest, err := io.Copy(io.Discard, body)
+	return n + rest, err
 }
 
 // request returns the request to send. GETs reuse the caller's, which its
 // RoundTripper has let go of since the last answer's body was closed, so that the
 // allocations counted are the client's.
-func (c *caller) request(ctx context.Context, method, id string) *http.Request {
-	if method == http.MethodGet && c.get != nil {
-		c.get.Header[peer.HeaderID][0] = id
+func (c *caller) request(ctx context.Context, e *Exchange) *http.Request {
+	if e.Method == http.MethodGet && c.get != nil {
+		c.get.URL, c.get.Host = e.URL, e.URL.Host
+		c.get.Header[peer.HeaderID][0] = e.ID
 		return c.get
 	}
 	req := (&http.Request{
-		Method:     method,
-		URL:        c.rig.url,
-		Host:       c.rig.url.Host,
+		Method:     e.Method,
+		URL:        e.URL,
+		Host:       e.URL.Host,
 		Proto:      "HTTP/1.1",
 		ProtoMajor: 1,
 		ProtoMinor: 1,
-		Header:     http.Header{peer.HeaderID: {id}},
+		Header:     http.Header{peer.HeaderID: {e.ID}},
 	}).WithContext(ctx)
-	if u := c.rig.url.User; u != nil { // http.Client would do this
+	if u := e.URL.User; u != nil { // http.Client would do this
 		password, _ := u.Password()
 		req.SetBasicAuth(u.Username(), password)
 	}
-	if method == http.MethodPost {
-		req.ContentLength = int64(len(postBody))
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(postBody)), nil }
+	if e.Method == http.MethodPost {
+		body := e.Body
+		req.ContentLength = int64(len(body))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 		req.Body, _ = req.GetBody()
 		return req
 	}

@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -24,6 +26,41 @@ type Client struct {
 	// wave of burst, its Close is called, or its CloseIdleConnections if it has none. A
 	// method Warm like pool.Transport's is called before burst-warm.
 	New func(Setup) (http.RoundTripper, error)
+	// Native is set in place of New where the client isn't an http.RoundTripper. What it
+	// makes is closed and warmed like New's. In a run against a target it is left out.
+	Native func(Setup) (Caller, error)
+	// Has says in which rows the client is. Nil: in all.
+	Has func(scenario, proto string) bool
+}
+
+func (c Client) has(s scenario, q proto) bool { return c.Has == nil || c.Has(s.name, q.name) }
+
+// build makes what is to be called: an http.RoundTripper or a Caller.
+func (c Client) build(s Setup) (any, error) {
+	if c.Native != nil {
+		return c.Native(s)
+	}
+	return c.New(s)
+}
+
+// A Caller makes calls with types of its own, for many goroutines at the same time.
+type Caller interface {
+	// Call makes the call and reads the answer to its end. An error means that the call
+	// failed, in whatever way. What e says of the answer is set without one.
+	Call(ctx context.Context, e *Exchange) error
+}
+
+// An Exchange is a call of a Caller's: GET or POST of the URL with a header X-Request-Id.
+type Exchange struct {
+	Method string
+	URL    *url.URL
+	ID     string // of the header
+	Body   []byte // nil with GET
+
+	Status   int    // of the answer
+	AnswerID string // of its header X-Request-Id
+	Proto    string // its protocol, like "HTTP/1.1"
+	Read     int64  // bytes of its body
 }
 
 // A Setup is what a client may know of the peer.
@@ -40,10 +77,19 @@ type Setup struct {
 	// Ready is for how many requests at once connections are wanted ready at any time;
 	// zero: nothing is said.
 	Ready int
+	// Size is what the scenario's rows differ by, where they do: the idle connections of
+	// idle-conns, the hosts of hosts. Zero otherwise.
+	Size int
+	// Resolver is to be asked for the names of the peer, where they are names: it knows
+	// more than the system's. Nil: the system's.
+	Resolver *net.Resolver
 	// Target is set where the peer is a server of somebody's (Options.Target): what is
 	// sent to it is bounded, and a client must not send a call again by itself.
 	Target bool
 }
+
+// DefaultClients are Connwise, NetHTTP and, in the rows of steady, Floor.
+func DefaultClients() []Client { return []Client{Connwise(), NetHTTP(), Floor()} }
 
 // NetHTTP is net/http as people run it, with its limit on idle connections raised
 // so that it isn't handicapped by it.
@@ -97,12 +143,15 @@ func (s Setup) Transport() *http.Transport {
 	t.Protocols = protoNamed(s.Proto).protocols()
 	t.ForceAttemptHTTP2 = t.Protocols.HTTP2()
 	t.TLSClientConfig = &tls.Config{RootCAs: s.Roots}
+	if s.Resolver != nil {
+		t.DialContext = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, Resolver: s.Resolver}).DialContext
+	}
 	return t
 }
 
 // closeClient ends a client's connections. One that has a Close isn't asked to close the
 // idle ones before: it might open others in their place.
-func closeClient(rt http.RoundTripper) error {
+func closeClient(rt any) error {
 	if c, ok := rt.(interface{ Close() error }); ok {
 		return c.Close()
 	}
@@ -112,16 +161,18 @@ func closeClient(rt http.RoundTripper) error {
 	return nil
 }
 
-// ClientsNamed returns the clients of these names, each once; they are known as
-// "connwise" and "net/http". An unknown name gives a *UsageError.
-func ClientsNamed(names ...string) ([]Client, error) {
-	known := []Client{Connwise(), NetHTTP()}
+// ClientsNamed returns those of the known clients that have these names, each once; all
+// of them without names. An unknown name gives a *UsageError.
+func ClientsNamed(known []Client, names ...string) ([]Client, error) {
+	if len(names) == 0 {
+		return known, nil
+	}
 	var cs []Client
 	var errs []error
 	for _, name := range names {
 		i := slices.IndexFunc(known, func(c Client) bool { return c.Name == name })
 		if i < 0 {
-			errs = append(errs, &UsageError{Option: "client", Value: name, Reason: "unknown", Known: []string{"connwise", "net/http"}})
+			errs = append(errs, &UsageError{Option: "client", Value: name, Reason: "unknown", Known: namesOf(known, func(c Client) string { return c.Name })})
 			continue
 		}
 		if !slices.ContainsFunc(cs, func(c Client) bool { return c.Name == name }) {

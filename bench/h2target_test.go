@@ -3,6 +3,7 @@ package bench
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -62,9 +63,9 @@ func TestTargetWithoutTheProtocol(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{rt: setup.Transport(), proto: q, url: p.target, callTimeout: p.CallTimeout}
+	r := &rig{client: setup.Transport(), proto: q, urls: []*url.URL{p.target}, callTimeout: p.CallTimeout}
 	defer r.cool()
-	_, err = r.caller().roundTrip(t.Context(), http.MethodGet, "1")
+	_, err = r.caller().roundTrip(t.Context(), http.MethodGet, 1)
 	if err == nil || !strings.Contains(err.Error(), "by HTTP/1.1 in place of HTTP/2 over TLS") {
 		t.Errorf("error %v, want it to name both protocols", err)
 	}
@@ -77,7 +78,7 @@ func TestTargetWithHTTP2ByDefault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if names := namesOf(p.protos, func(q proto) string { return q.name }); !slices.Equal(names, []string{want}) {
+		if names := namesOf(p.protos(), func(q proto) string { return q.name }); !slices.Equal(names, []string{want}) {
 			t.Errorf("%s: over %v, want %s alone", target, names, want)
 		}
 	}

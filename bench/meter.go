@@ -41,3 +41,16 @@ func (m meter) stop() usage {
 	u.mallocs = s.Mallocs - m.mallocs
 	return u
 }
+
+// perRequest returns the requests in a second, the CPU time of one in microseconds, nil
+// where the system doesn't tell, and its allocations; zeros of nothing.
+func (u usage) perRequest() (rps float64, cpu *float64, allocs float64) {
+	n := float64(u.requests)
+	if n == 0 {
+		return 0, nil, 0
+	}
+	if haveCPU {
+		cpu = new(round(u.cpu.Seconds()*1e6/n, 1))
+	}
+	return round(n/u.wall.Seconds(), 0), cpu, round(float64(u.mallocs)/n, 1)
+}

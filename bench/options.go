@@ -7,14 +7,18 @@ import (
 	"time"
 )
 
-// Options say what to run. The zero Options run every scenario over every protocol
-// with connwise and net/http, which takes less than two minutes.
+// Options say what to run. The zero Options run some scenarios over some protocols, with
+// DefaultClients, within a minute.
 type Options struct {
-	// Scenarios and Protos are names, see ScenarioNames and ProtoNames. Empty: all;
-	// with a Target steady alone, over HTTP/1.1 alone.
+	// Scenarios and Protos are names, see ScenarioNames and ProtoNames. Empty: some of each
+	// that go together; with a Target steady alone, over HTTP/1.1 alone.
 	Scenarios []string
 	Protos    []string
-	// Clients are compared in this order. Empty: Connwise and NetHTTP.
+	// All stands for every scenario, over every protocol or those that are named, within
+	// five minutes. It isn't for runs that name scenarios.
+	All bool
+	// Clients are compared in this order, each with the last one's figures (see
+	// Result.CPURatio). Empty: DefaultClients.
 	Clients []Client
 
 	// Target is the URL of a server to load in place of the peer: absolute, http or
@@ -46,14 +50,15 @@ type Options struct {
 	// a setting (net/http hasn't). Then it has failed, and avoidably: the peer never got
 	// it. Zero: no limit.
 	MaxWait time.Duration
-	// Duration is how long each row runs, all rounds together. Zero: 2 s. A row may
-	// take a little longer, as a wave that has begun is ended.
+	// Duration is how long each row runs, all rounds together. Zero: 2 s where Scenarios
+	// or Target are given, otherwise what makes the whole run end in time. A row may take
+	// a little longer, as a wave that has begun is ended.
 	Duration time.Duration
 	// Requests bounds what each row sends, warm-up included; its rounds share it.
 	// Zero: 1000 with a Target, otherwise Duration alone is the bound.
 	Requests int
 	// Rounds is how often the clients take turns in each row, no more often than there
-	// are Requests. Zero: 2.
+	// are Requests. Zero: 3.
 	Rounds int
 	// IdleTimeout is the peer's in idle-race. Zero: 100 ms.
 	IdleTimeout time.Duration
@@ -68,6 +73,7 @@ type Options struct {
 type Step struct {
 	Done, Total             int
 	Scenario, Proto, Client string
+	Size                    int // of scenarios that have sizes; otherwise zero
 }
 
 // A UsageError is what Run returns for Options that can't be run.

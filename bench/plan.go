@@ -12,10 +12,16 @@ import (
 // A plan is Options with names resolved and zeros replaced.
 type plan struct {
 	Options
-	scenarios []scenario
-	protos    []proto
+	rows      []row
 	target    *url.URL // nil: the peer
 	warmBurst int      // Burst, in burst-warm
+}
+
+// A row is a scenario over a protocol, with one size where it has sizes.
+type row struct {
+	scenario scenario
+	proto    proto
+	size     int
 }
 
 func (o Options) plan() (*plan, error) {
@@ -25,16 +31,25 @@ func (o Options) plan() (*plan, error) {
 	p.warmBurst = cmp.Or(o.Burst, 500)
 	p.Rate = cmp.Or(o.Rate, 2000)
 	p.Delay = cmp.Or(o.Delay, 5*time.Millisecond)
-	p.Duration = cmp.Or(o.Duration, 2*time.Second)
-	p.Rounds = cmp.Or(o.Rounds, 2)
+	p.Rounds = cmp.Or(o.Rounds, 3)
 	p.IdleTimeout = cmp.Or(o.IdleTimeout, 100*time.Millisecond)
 	p.CallTimeout = cmp.Or(o.CallTimeout, 10*time.Second)
 	if o.Target != "" {
 		p.Requests = cmp.Or(o.Requests, targetRequests)
 	}
 	if len(o.Clients) == 0 {
-		p.Clients = []Client{Connwise(), NetHTTP()}
+		p.Clients = DefaultClients()
 	}
+	if err := p.resolveTarget(); err != nil {
+		return nil, err
+	}
+	if err := p.resolveClients(); err != nil {
+		return nil, err
+	}
+	if err := p.resolveRows(); err != nil {
+		return nil, err
+	}
+	p.Duration = cmp.Or(o.Duration, p.defaultDuration())
 	if err := p.checkNumbers(); err != nil {
 		return nil, err
 	}
@@ -42,16 +57,7 @@ func (o Options) plan() (*plan, error) {
 		p.Rounds = min(p.Rounds, p.Requests)
 		p.Burst = min(p.Burst, int(p.share(p.Rounds-1)))
 	}
-	if err := p.resolveTarget(); err != nil {
-		return nil, err
-	}
-	if err := p.resolveScenarios(); err != nil {
-		return nil, err
-	}
-	if err := p.checkUses(o); err != nil {
-		return nil, err
-	}
-	return p, p.resolveProtos()
+	return p, p.checkUses(o)
 }
 
 // targetRequests is what Requests is with a target when nothing else is said: the
@@ -115,7 +121,7 @@ func short(d time.Duration) string {
 // checkUses refuses options that would change nothing. They are given, as in p a zero
 // has been replaced.
 func (p *plan) checkUses(given Options) error {
-	uses := func(kind func(scenario) bool) bool { return slices.ContainsFunc(p.scenarios, kind) }
+	uses := func(kind func(scenario) bool) bool { return slices.ContainsFunc(p.scenarios(), kind) }
 	paced := func(s scenario) bool { return s.paced }
 	slow := func(s scenario) bool { return s.slow }
 	switch {
@@ -149,50 +155,4 @@ func redact(u *url.URL) string {
 		return "..."
 	}
 	return u.Redacted()
-}
-
-func (p *plan) resolveScenarios() error {
-	for _, name := range p.Options.Scenarios {
-		i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
-		if i < 0 {
-			return &UsageError{Option: "scenario", Value: name, Reason: "unknown", Known: ScenarioNames()}
-		}
-		if p.target != nil && !scenarios[i].target {
-			return &UsageError{Option: "scenario", Value: name, Reason: "is for the peer alone, and can't run against a target", Known: scenariosThat(func(s scenario) bool { return s.target })}
-		}
-		if !slices.ContainsFunc(p.scenarios, func(s scenario) bool { return s.name == name }) {
-			p.scenarios = append(p.scenarios, scenarios[i])
-		}
-	}
-	if len(p.scenarios) == 0 {
-		for _, s := range scenarios {
-			if p.target == nil || s.gentle {
-				p.scenarios = append(p.scenarios, s)
-			}
-		}
-	}
-	return nil
-}
-
-func (p *plan) resolveProtos() error {
-	for _, name := range p.Options.Protos {
-		i := slices.IndexFunc(protos, func(q proto) bool { return q.name == name })
-		if i < 0 {
-			return &UsageError{Option: "proto", Value: name, Reason: "unknown", Known: ProtoNames()}
-		}
-		if p.target != nil && protos[i].tls != (p.target.Scheme == "https") {
-			return &UsageError{Option: "proto", Value: name, Reason: "doesn't fit the target's scheme " + p.target.Scheme}
-		}
-		if !slices.Contains(p.protos, protos[i]) {
-			p.protos = append(p.protos, protos[i])
-		}
-	}
-	if len(p.protos) == 0 {
-		for _, q := range protos {
-			if p.target == nil || !q.h2 && q.tls == (p.target.Scheme == "https") {
-				p.protos = append(p.protos, q)
-			}
-		}
-	}
-	return nil
 }

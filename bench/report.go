@@ -3,12 +3,26 @@ package bench
 import (
 	"encoding/json"
 	"io"
+	"time"
 )
 
 // A Report has one Result for each scenario, protocol and client that was run to
 // its end.
 type Report struct {
+	// Command is how the run was called, where its caller says so, and Started when.
+	Command string    `json:"command,omitempty"`
+	Started time.Time `json:"started"`
+	// Machine says where it ran, and Clients how they were configured.
+	Machine Machine      `json:"machine"`
+	Clients []ClientNote `json:"clients"`
+
 	Results []Result `json:"results"`
+}
+
+// A ClientNote is a Client's name and note.
+type ClientNote struct {
+	Name string `json:"name"`
+	Note string `json:"note"`
 }
 
 // A Result is one row. Fields that come from the peer's record are nil (null in
@@ -17,6 +31,13 @@ type Result struct {
 	Scenario string `json:"scenario"`
 	Proto    string `json:"proto"`
 	Client   string `json:"client"`
+	// Size is the number of idle connections in idle-conns and of hosts in hosts; nil
+	// elsewhere.
+	Size *int64 `json:"size,omitempty"`
+	// Load is how the requests came, where it wasn't the scenario's own way (Options.Load).
+	Load string `json:"load,omitempty"`
+	// Proxy is what stood between the clients and the peer; empty: nothing.
+	Proxy string `json:"proxy,omitempty"`
 
 	Requests int64 `json:"requests"` // calls made
 	Failed   int64 `json:"failed"`   // calls that returned an error
@@ -27,10 +48,12 @@ type Result struct {
 	ExecutedTwice *int64 `json:"executed_twice"`
 	// Lost counts calls that were answered with 2xx and never executed.
 	Lost *int64 `json:"lost"`
-	// Dials counts the connections that the peer accepted, and PeakConns is the most that
-	// were open at one time.
-	Dials     *int64 `json:"dials"`
-	PeakConns *int64 `json:"peak_conns"`
+	// Dials counts the connections that the peer accepted, WastedDials those of them that
+	// never carried a request which was executed, and PeakConns is the most that were open
+	// at one time.
+	Dials       *int64 `json:"dials"`
+	WastedDials *int64 `json:"wasted_dials"`
+	PeakConns   *int64 `json:"peak_conns"`
 	// Dialled counts the calls that got a connection which was opened for a call, and not
 	// one that was ready (httptrace's GotConnInfo.Reused); nil in all scenarios but
 	// burst-warm.
@@ -56,6 +79,24 @@ type Result struct {
 	// where the system doesn't tell.
 	CPUPerRequest    *float64 `json:"cpu_us_per_request"`
 	AllocsPerRequest float64  `json:"allocs_per_request"`
+	// CPURatio compares CPUPerRequest with net/http's, or with the last client's if net/http
+	// isn't among them, round by round; nil for that client itself.
+	CPURatio *Ratio `json:"cpu_ratio"`
+
+	// PeakGoroutines and PeakFDs are the most of this process at one time, as looked at
+	// every 50 ms, PeakRSS by how many bytes its memory grew meanwhile, and Syscalls counts
+	// those per request that read or wrote. Nil where the system doesn't tell.
+	PeakGoroutines *int64   `json:"peak_goroutines"`
+	PeakFDs        *int64   `json:"peak_fds"`
+	PeakRSS        *int64   `json:"peak_rss_growth_bytes"`
+	Syscalls       *float64 `json:"syscalls_per_request"`
+
+	// Percentiles are those of the latencies above, for plots; nil where they are nil.
+	Percentiles []Percentile `json:"percentiles,omitempty"`
+	// Timeline is of the scenarios in which something happens at some time; nil elsewhere.
+	Timeline *Timeline `json:"timeline,omitempty"`
+	// Samples are the rounds.
+	Samples []Sample `json:"samples"`
 
 	// NotOK counts answers that weren't 2xx, and FirstError is the first of the row's
 	// errors and such answers. Both are for people.

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // maxFailedIDs bounds the ids of failed calls that a round keeps.
@@ -18,44 +16,46 @@ const maxFailedIDs = 1 << 20
 
 // A rig is one client in one round: it makes the calls and keeps what came of them.
 type rig struct {
-	rt          http.RoundTripper // that most callers share
-	build       func() (http.RoundTripper, error)
-	clients     []http.RoundTripper // to close
+	client      any // that most callers share: an http.RoundTripper or a Caller
+	build       func() (any, error)
+	clients     []any // to close
 	plan        *plan
 	proto       proto
-	url         *url.URL
-	peer        *server // nil with a target
+	size        int        // the row's, of a scenario that has sizes
+	urls        []*url.URL // to take turns; one but in hosts
+	peer        *server    // nil with a target
 	callers     int
 	ready       int           // for so many requests at once connections are wanted
+	upload      []byte        // the body of POSTs
 	idleTimeout time.Duration // the peer's
-	callTimeout time.Duration // of each call to a target; zero: no limit, and no target
+	callTimeout time.Duration // of each call; zero: no limit
 	limit       int64         // on requests of the round, warm-up included
 	length      time.Duration // of the round
 	end         time.Time     // set by measure
 
 	ids   ids
 	taken atomic.Int64 // of limit
+	made  atomic.Int64 // callers
 
-	waves   []wave        // the full ones, where there are waves
-	dialled *atomic.Int64 // calls that got a new connection; nil: not counted
+	waves    []wave        // the full ones, where there are waves
+	dialled  *atomic.Int64 // calls that got a new connection; nil: not counted
+	recorder *recorder     // set by measure where the scenario has a timeline
+	traced   bool          // it has
 
-	mu      sync.Mutex // guards what follows
-	latency *hdrhistogram.Histogram
-	failed  []uint64 // ids of calls that returned an error
-	errs    int64    // the same, counted
-	notOK   int64    // answers that weren't 2xx
-	first   error    // of them all
+	latency *latencies
+
+	mu     sync.Mutex // guards what follows
+	failed []uint64   // ids of calls that returned an error
+	errs   int64      // the same, counted
+	notOK  int64      // answers that weren't 2xx
+	first  error      // of them all
 
 	used usage
 }
 
-func newHistogram() *hdrhistogram.Histogram {
-	return hdrhistogram.New(100, int64(time.Minute), 3) // nanoseconds
-}
-
 // newClient makes a client, which closeClients will close. It isn't for
 // concurrent use.
-func (r *rig) newClient() (http.RoundTripper, error) {
+func (r *rig) newClient() (any, error) {
 	rt, err := r.build()
 	if err == nil {
 		r.clients = append(r.clients, rt)
@@ -96,16 +96,35 @@ func (r *rig) take(n int) int {
 // measure runs f and takes the use of time, CPU and memory meanwhile. Latencies
 // from before are forgotten.
 func (r *rig) measure(f func()) {
-	r.latency.Reset()
+	r.latency.reset()
 	before := r.ids.total()
 	m := startMeter() // on a busy machine it takes its time, which isn't the round's
 	r.end = m.start.Add(r.length)
+	if r.traced {
+		r.recorder = newRecorder(m.start, r.length)
+	}
 	f()
 	r.used = m.stop()
 	r.used.requests = r.ids.total() - before
 }
 
-func (r *rig) caller() *caller { return &caller{rig: r, rt: r.rt} }
+// caller returns a new caller of the client that they share.
+func (r *rig) caller() *caller { return r.callerOf(r.client) }
+
+func (r *rig) callerOf(client any) *caller {
+	return &caller{rig: r, client: client, num: int(r.made.Add(1))}
+}
+
+// urlOf returns the URL for a request.
+func (r *rig) urlOf(id uint64) *url.URL { return r.urls[id%uint64(len(r.urls))] }
+
+// bounded returns a context for a call that may take limit.
+func (r *rig) bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if r.peer == nil {
+		return boundedOnce(ctx, limit, r.proto.h2)
+	}
+	return context.WithTimeoutCause(ctx, limit, tooLong(limit))
+}
 
 // each runs f for every caller at the same time and waits for all.
 func (r *rig) each(f func(*caller)) {
@@ -117,6 +136,8 @@ func (r *rig) each(f func(*caller)) {
 }
 
 // busy has every caller make one call after the other until the round is over.
+//
+// It's the load of all scenarios that don't have one of their own.
 func (r *rig) busy(ctx context.Context, method string) {
 	r.each(func(c *caller) {
 		for r.more(ctx, 1) > 0 {
@@ -142,20 +163,24 @@ func (r *rig) wave(ctx context.Context, n int, method string) {
 
 // cool drops the client's idle connections.
 func (r *rig) cool() {
-	if c, ok := r.rt.(interface{ CloseIdleConnections() }); ok {
+	if c, ok := r.client.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// succeeded records a call that got an answer.
-func (r *rig) succeeded(d time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_ = r.latency.RecordValue(min(int64(d), int64(time.Minute)))
+// succeeded records a call of a caller that got an answer just now, after d.
+func (r *rig) succeeded(caller int, now time.Time, d time.Duration) {
+	r.latency.record(caller, d)
+	if rec := r.recorder; rec != nil {
+		rec.done[rec.binOf(now)].Add(1)
+	}
 }
 
-// failedCall records a call that returned an error.
-func (r *rig) failedCall(id uint64, err error) {
+// failedCall records a call that returned an error just now.
+func (r *rig) failedCall(id uint64, now time.Time, err error) {
+	if rec := r.recorder; rec != nil {
+		rec.failed[rec.binOf(now)].Add(1)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.errs++

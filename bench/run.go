@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -38,14 +37,15 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, err
 	}
 	defer l.close()
-	var rep Report
-	for _, s := range p.scenarios {
-		for _, q := range p.protos {
-			rows, err := l.rows(ctx, s, q)
-			rep.Results = append(rep.Results, rows...)
-			if err != nil {
-				return rep, err
-			}
+	rep := Report{Started: time.Now(), Machine: thisMachine()}
+	for _, c := range p.Clients {
+		rep.Clients = append(rep.Clients, ClientNote{c.Name, c.Note})
+	}
+	for _, w := range p.rows {
+		results, err := l.results(ctx, w)
+		rep.Results = append(rep.Results, results...)
+		if err != nil {
+			return rep, err
 		}
 	}
 	return rep, nil
@@ -74,55 +74,61 @@ func (l *lab) close() {
 	}
 }
 
-// rows runs one scenario over one protocol with all clients, in turns. When it
-// fails none of its rows is complete.
-func (l *lab) rows(ctx context.Context, s scenario, q proto) ([]Result, error) {
-	tallies := make([]tally, len(l.Clients))
+// results runs one row with all clients, in turns. When it fails none of its results is
+// complete.
+func (l *lab) results(ctx context.Context, w row) ([]Result, error) {
+	var clients []Client
+	for _, c := range l.Clients {
+		if c.has(w.scenario, w.proto) {
+			clients = append(clients, c)
+		}
+	}
+	tallies := make([]tally, len(clients))
 	for i := range tallies {
 		tallies[i].latency = newHistogram()
 	}
 	for round := range l.Rounds {
-		for i := range l.Clients {
-			k := (i + round) % len(l.Clients) // who is first changes, too
-			l.progress(s, q, l.Clients[k])
-			if err := l.round(ctx, s, q, l.Clients[k], round, &tallies[k]); err != nil {
+		for i := range clients {
+			k := (i + round) % len(clients) // who is first changes, too
+			l.progress(w, clients[k])
+			if err := l.round(ctx, w, clients[k], round, &tallies[k]); err != nil {
 				return nil, err
 			}
 			l.done++
 		}
 	}
-	rows := make([]Result, len(tallies))
-	for i, c := range l.Clients {
-		rows[i] = tallies[i].result(s.name, q.name, c.Name)
+	results := make([]Result, len(tallies))
+	for i, c := range clients {
+		results[i] = tallies[i].result(w, c.Name)
 	}
-	return rows, nil
+	compareCPU(results)
+	return results, nil
 }
 
-func (l *lab) progress(s scenario, q proto, c Client) {
+func (l *lab) progress(w row, c Client) {
 	if l.Progress == nil {
 		return
 	}
-	total := len(l.scenarios) * len(l.protos) * l.Rounds * len(l.Clients)
-	l.Progress(Step{Done: l.done, Total: total, Scenario: s.name, Proto: q.name, Client: c.Name})
+	l.Progress(Step{Done: l.done, Total: l.rounds(), Scenario: w.scenario.name, Proto: w.proto.name, Size: w.size, Client: c.Name})
 }
 
 // round runs one client once, against a server of its own, and adds to t.
-func (l *lab) round(ctx context.Context, s scenario, q proto, c Client, n int, t *tally) (err error) {
+func (l *lab) round(ctx context.Context, w row, c Client, n int, t *tally) (err error) {
 	defer func() {
 		switch {
 		case ctx.Err() != nil:
 			err = context.Cause(ctx) // the failures that followed from it tell nothing
 		case err != nil:
-			err = fmt.Errorf("bench: %s %s %s: %w", s.name, q.name, c.Name, err)
+			err = fmt.Errorf("bench: %s %s %s: %w", w.scenario.name, w.proto.name, c.Name, err)
 		}
 	}()
-	r, err := l.newRig(s, q, c, l.share(n))
+	r, err := l.newRig(w, c, l.share(n))
 	if err != nil {
 		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, r.length+r.callTimeout+hangLimit)
 	defer cancel()
-	err = s.run(limited, r)
+	err = w.scenario.run(limited, r)
 	if cerr := r.closeClients(); err == nil {
 		err = cerr
 	}
@@ -140,17 +146,22 @@ func (l *lab) round(ctx context.Context, s scenario, q proto, c Client, n int, t
 }
 
 // newRig starts a server and a client for it, to make at most limit calls.
-func (l *lab) newRig(s scenario, q proto, c Client, limit int64) (*rig, error) {
+func (l *lab) newRig(w row, c Client, limit int64) (*rig, error) {
+	s, q := w.scenario, w.proto
 	f := s.faults(l.plan)
 	r := &rig{
 		plan:        l.plan,
 		proto:       q,
-		url:         l.target,
+		size:        w.size,
+		urls:        []*url.URL{l.target},
 		callers:     s.callers(l.plan),
+		upload:      postBody,
 		idleTimeout: f.idle,
+		callTimeout: s.limit,
 		length:      l.Duration / time.Duration(l.Rounds),
 		limit:       limit,
-		latency:     newHistogram(),
+		latency:     newLatencies(),
+		traced:      s.traced,
 	}
 	if s.warm != nil {
 		if r.ready = s.warm(l.plan); l.MaxConns > 0 {
@@ -158,26 +169,38 @@ func (l *lab) newRig(s scenario, q proto, c Client, limit int64) (*rig, error) {
 		}
 	}
 	setup := Setup{
-		Proto: q.name, Callers: r.callers, IdleTimeout: f.idle, Target: l.target != nil,
+		Proto: q.name, Callers: r.callers, Size: w.size, IdleTimeout: f.idle, Target: l.target != nil,
 		MaxConns: l.MaxConns, MaxWait: l.MaxWait, Ready: r.ready,
 	}
-	var err error
 	if l.target != nil {
 		r.callTimeout = l.CallTimeout
 	}
 	if l.child != nil {
-		if r.peer, err = listen(l.child, q, f); err != nil {
+		if err := r.listen(l.child, f); err != nil {
 			return nil, err
 		}
-		r.url = &url.URL{Scheme: "http", Host: r.peer.addr(), Path: "/"}
 		if q.tls {
-			r.url.Scheme = "https"
 			setup.Roots = l.child.Roots()
 		}
 	}
-	r.build = func() (http.RoundTripper, error) { return c.New(setup) }
-	r.rt, err = r.newClient()
+	r.build = func() (any, error) { return c.build(setup) }
+	var err error
+	r.client, err = r.newClient()
 	return r, err
+}
+
+// listen starts the round's server.
+func (r *rig) listen(c *peer.Child, f faults) error {
+	var err error
+	if r.peer, err = listen(c, r.proto, f); err != nil {
+		return err
+	}
+	u := &url.URL{Scheme: "http", Host: r.peer.addr(), Path: "/"}
+	if r.proto.tls {
+		u.Scheme = "https"
+	}
+	r.urls = []*url.URL{u}
+	return nil
 }
 
 // closePeer closes the round's server and returns its final report; nil with a target.

@@ -28,13 +28,17 @@ func smoke() Options {
 // that the peer did not execute.
 func TestRunAll(t *testing.T) {
 	o := smoke()
-	o.Rate = 200
+	o.Rate, o.All = 200, true
 	rep, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(scenarios) * len(protos) * 2; len(rep.Results) != want {
-		t.Fatalf("%d rows, want %d", len(rep.Results), want)
+	p, err := o.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := p.rounds(); len(rep.Results) != want {
+		t.Fatalf("%d results, want %d", len(rep.Results), want)
 	}
 	for _, r := range rep.Results {
 		name := r.Scenario + " " + r.Proto + " " + r.Client

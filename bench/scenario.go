@@ -15,7 +15,16 @@ type scenario struct {
 	gentle bool // it does without being named
 	slow   bool // its peer takes Options.Delay
 	paced  bool // it keeps to Options.Rate
-	// faults are the peer's, and callers the most requests at a time.
+	traced bool // its rows have a timeline
+	// protos are those over which it can run, and quick those over which a run has it that
+	// names no scenario. Nil: all of them; none.
+	protos, quick []string
+	// sizes are what its rows over a protocol differ by, see Setup.Size: those of a run
+	// that names the scenario, or of any other. Nil: it has no sizes.
+	sizes func(q proto, named bool) []int
+	// faults are the peer's, and callers the most requests at a time. limit is the most
+	// time for each call; zero: none.
+	limit   time.Duration
 	faults  func(*plan) faults
 	callers func(*plan) int
 	// warm is for how many requests at once connections are wanted ready; nil: none.
@@ -31,6 +40,7 @@ var scenarios = []scenario{
 		about:   "closed loop of small GETs on warm connections",
 		target:  true,
 		gentle:  true,
+		quick:   []string{"h1", "h1s", "h2"},
 		faults:  func(*plan) faults { return faults{} },
 		callers: func(p *plan) int { return p.Workers },
 		run:     steady,
@@ -40,6 +50,8 @@ var scenarios = []scenario{
 		about:   "waves of simultaneous GETs, each on a new client that has no connection and knows nothing of the server, which takes 5 ms to answer (--delay). Before the next wave the last one's connections are closed, dials under way included. Every wave's p99 is taken, and the median of these",
 		target:  true,
 		slow:    true,
+		quick:   []string{"h1s"},
+		traced:  true,
 		faults:  func(p *plan) faults { return faults{delay: p.Delay} },
 		callers: func(p *plan) int { return p.Burst },
 		run:     burst,
@@ -49,6 +61,8 @@ var scenarios = []scenario{
 		about:   "open loop: 2000 GETs in a second (--rate) at their times, whether or not earlier ones are done, and 500 more (--burst) at once every second, the first of them after half a second. Latency counts from the time at which a GET was due. The server takes 5 ms (--delay). Connections for a burst and 100 ms of the rate are opened before",
 		slow:    true,
 		paced:   true,
+		quick:   []string{"h1"},
+		traced:  true,
 		faults:  func(p *plan) faults { return faults{delay: p.Delay} },
 		callers: func(*plan) int { return mostOpen },
 		warm:    func(p *plan) int { return min(mostOpen, p.warmBurst+max(p.Rate/10, 16)) },
@@ -57,6 +71,7 @@ var scenarios = []scenario{
 	{
 		name:    "idle-race",
 		about:   "POSTs with pauses of 0.5 to 1.1 of the peer's idle timeout, each caller on a client of its own. Below its idle limit (the timeout less a tenth of it, at least 25 ms, at most 5 s or half) connwise reuses the connection; above, it opens a new one, which avoids the race and shows in dials. Over HTTP/2 the peer closes without a GOAWAY, as nghttpx, Varnish and Traffic Server do",
+		quick:   []string{"h1"},
 		faults:  func(p *plan) faults { return faults{idle: p.IdleTimeout} },
 		callers: func(p *plan) int { return p.Workers },
 		run:     idleRace,
@@ -64,6 +79,8 @@ var scenarios = []scenario{
 	{
 		name:    "restart",
 		about:   "POSTs and GETs while the peer drops connections: idle ones by FIN without close_notify and by RST, busy ones behind an answer, some in mid-flight. Over HTTP/2: without open streams by FIN and by RST, with them by GOAWAY at once and in two steps; and streams are refused",
+		quick:   []string{"h1", "h2"},
+		traced:  true,
 		faults:  func(*plan) faults { return faults{} },
 		callers: func(p *plan) int { return p.Workers },
 		run:     restart,
@@ -71,6 +88,7 @@ var scenarios = []scenario{
 	{
 		name:    "goaway",
 		about:   "POSTs to a peer that ends each connection with its 100th request and takes 1 ms to answer: by GOAWAY in two steps, the last stream id 2^31-1 at once and the true one 20 ms later; it finishes what it accepted and drops later streams. Over HTTP/1.1 the 100th answer says Connection: close",
+		quick:   []string{"h2"},
 		faults:  func(*plan) faults { return faults{delay: time.Millisecond, perConn: goAwayEvery} },
 		callers: func(p *plan) int { return p.Workers },
 		run:     goaway,
@@ -137,7 +155,7 @@ func idleRace(ctx context.Context, r *rig) error {
 		if err != nil {
 			return err
 		}
-		cs[i] = &caller{rig: r, rt: rt}
+		cs[i] = r.callerOf(rt)
 	}
 	r.measure(func() {
 		var wg sync.WaitGroup

@@ -20,12 +20,14 @@ var columns = []column{
 	{name: "scenario", cell: func(r Result) string { return r.Scenario }},
 	{name: "proto", cell: func(r Result) string { return r.Proto }},
 	{name: "client", cell: func(r Result) string { return r.Client }},
+	{name: "size", cell: func(r Result) string { return count(r.Size) }, some: true},
 	{name: "requests", cell: func(r Result) string { return count(&r.Requests) }},
 	{name: "failed", cell: func(r Result) string { return count(&r.Failed) }},
 	{name: "avoidable", cell: func(r Result) string { return count(r.Avoidable) }},
 	{name: "twice", cell: func(r Result) string { return count(r.ExecutedTwice) }},
 	{name: "lost", cell: func(r Result) string { return count(r.Lost) }},
 	{name: "dials", cell: func(r Result) string { return count(r.Dials) }},
+	{name: "wasted", cell: func(r Result) string { return count(r.WastedDials) }},
 	{name: "peak", cell: func(r Result) string { return count(r.PeakConns) }},
 	{name: "dialled", cell: func(r Result) string { return count(r.Dialled) }, some: true},
 	{name: "p50 us", cell: func(r Result) string { return number(r.P50) }},
@@ -33,6 +35,7 @@ var columns = []column{
 	{name: "p99.9 us", cell: func(r Result) string { return number(r.P999) }},
 	{name: "req/s", cell: func(r Result) string { return number(&r.RPS) }},
 	{name: "cpu us/req", cell: func(r Result) string { return number(r.CPUPerRequest) }},
+	{name: "of net/http", cell: func(r Result) string { return ratio(r.CPURatio) }, some: true},
 	{name: "allocs/req", cell: func(r Result) string { return number(&r.AllocsPerRequest) }},
 	{name: "waves", cell: func(r Result) string { return count(r.Waves) }, some: true},
 	{name: "wave p50", cell: func(r Result) string { return number(r.WaveP50) }, some: true},
@@ -90,4 +93,12 @@ func number(x *float64) string {
 		return strconv.FormatFloat(*x, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(*x, 'f', 0, 64)
+}
+
+// ratio is the median, with how far the rounds went from it.
+func ratio(q *Ratio) string {
+	if q == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f (%.2f-%.2f)", q.Median, q.Low, q.High)
 }

@@ -23,7 +23,7 @@ func TestTable(t *testing.T) {
 	if len(got) != 5 {
 		t.Fatalf("want a header, a line, two rows and an error:\n%s", strings.Join(got, "\n"))
 	}
-	if want := "steady h1 a 1234567 0 0 - - - 7 12.3 - - 98765 - 0.0"; strings.Join(strings.Fields(got[2]), " ") != want {
+	if want := "steady h1 a 1234567 0 0 - - - - 7 12.3 - - 98765 - 0.0"; strings.Join(strings.Fields(got[2]), " ") != want {
 		t.Errorf("row %q, want %q", got[2], want)
 	}
 	if want := "burst h1s b: 2 failed, 3 answers not 2xx; first: some error"; got[4] != want {
@@ -39,8 +39,8 @@ func TestTableHasColumnsForSome(t *testing.T) {
 		{Scenario: "burst-warm", Proto: "h1", Client: "a", Dialled: new(int64(5))},
 	}})
 	for i, want := range map[int]string{
-		2: "burst h1 a 0 0 - - - - - - - - - 0.0 - 0.0 4 1.0 250 30",
-		3: "burst-warm h1 a 0 0 - - - - - 5 - - - 0.0 - 0.0 - - - -",
+		2: "burst h1 a 0 0 - - - - - - - - - - 0.0 - 0.0 4 1.0 250 30",
+		3: "burst-warm h1 a 0 0 - - - - - - 5 - - - 0.0 - 0.0 - - - -",
 	} {
 		if strings.Join(strings.Fields(got[i]), " ") != want {
 			t.Errorf("row %q, want %q", got[i], want)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -19,18 +20,22 @@ type tally struct {
 	first                   error
 	waves                   []wave
 	dialled                 *int64 // nil: not counted
+	timeline                *Timeline
+	samples                 []Sample
 }
 
 // A record is what the peer's oracle says about a row.
-type record struct{ avoidable, twice, lost, dials, peak int64 }
+type record struct{ avoidable, twice, lost, dials, wasted, peak int64 }
 
 // add takes a round; rep is nil with a target.
 func (t *tally) add(r *rig, rep *peer.Report) {
+	latency := r.latency.sum()
+	t.samples = append(t.samples, sampleOf(r, latency))
 	t.requests += int64(r.ids.total())
 	t.failed += r.errs
 	t.notOK += r.notOK
 	t.used.add(r.used)
-	t.latency.Merge(r.latency)
+	t.latency.Merge(latency)
 	if t.first == nil {
 		t.first = r.first
 	}
@@ -41,6 +46,9 @@ func (t *tally) add(r *rig, rep *peer.Report) {
 			n += *t.dialled
 		}
 		t.dialled = &n
+	}
+	if r.recorder != nil {
+		t.addTimeline(r.recorder, rep)
 	}
 	if rep == nil {
 		return
@@ -53,7 +61,30 @@ func (t *tally) add(r *rig, rep *peer.Report) {
 	t.record.twice += j.twice
 	t.record.lost += j.lost
 	t.record.dials += int64(rep.Accepted)
+	t.record.wasted += wasted(rep)
 	t.record.peak = max(t.record.peak, int64(rep.Peak))
+}
+
+func (t *tally) addTimeline(rec *recorder, rep *peer.Report) {
+	var accepted []time.Time
+	if rep != nil {
+		accepted = rep.AcceptedAt
+	}
+	if t.timeline == nil {
+		t.timeline = new(Timeline)
+	}
+	t.timeline.add(rec.timeline(accepted))
+}
+
+// wasted counts the connections that never carried a request which was executed.
+func wasted(rep *peer.Report) int64 {
+	n := int64(0)
+	for _, executed := range rep.Conns {
+		if executed == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // judge compares the peer's executions with what the client said: ids 1 to safe
@@ -78,16 +109,21 @@ func judge(ex peer.Executions, safe, unsafe uint64, failed []uint64) record {
 }
 
 // result makes the row.
-func (t *tally) result(scenario, proto, client string) Result {
+func (t *tally) result(w row, client string) Result {
 	r := Result{
-		Scenario: scenario, Proto: proto, Client: client,
+		Scenario: w.scenario.name, Proto: w.proto.name, Client: client,
 		Requests: t.requests, Failed: t.failed,
 		P50: micros(t.latency, 50), P99: micros(t.latency, 99), P999: micros(t.latency, 99.9),
-		Dialled: t.dialled, NotOK: t.notOK,
+		Percentiles: percentiles(t.latency),
+		Dialled:     t.dialled, NotOK: t.notOK,
+		Timeline: t.timeline, Samples: t.samples,
+	}
+	if w.size > 0 {
+		r.Size = new(int64(w.size))
 	}
 	if j := t.record; j != nil {
 		r.Avoidable, r.ExecutedTwice, r.Lost = &j.avoidable, &j.twice, &j.lost
-		r.Dials, r.PeakConns = &j.dials, &j.peak
+		r.Dials, r.WastedDials, r.PeakConns = &j.dials, &j.wasted, &j.peak
 	}
 	if len(t.waves) > 0 {
 		r.Waves = new(int64(len(t.waves)))
@@ -95,13 +131,7 @@ func (t *tally) result(scenario, proto, client string) Result {
 		r.WaveP99 = median(t.waves, func(w wave) *float64 { return w.p99 })
 		r.WaveDials = median(t.waves, func(w wave) *int64 { return w.dials })
 	}
-	if n := float64(t.used.requests); n > 0 {
-		r.RPS = round(n/t.used.wall.Seconds(), 0)
-		r.AllocsPerRequest = round(float64(t.used.mallocs)/n, 1)
-		if haveCPU {
-			r.CPUPerRequest = new(round(t.used.cpu.Seconds()*1e6/n, 1))
-		}
-	}
+	r.RPS, r.CPUPerRequest, r.AllocsPerRequest = t.used.perRequest()
 	if t.first != nil {
 		r.FirstError = t.first.Error()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -19,24 +20,24 @@ func (o Options) TargetNotice() string {
 		return ""
 	}
 	var kinds []string
-	for _, s := range p.scenarios {
+	for _, s := range p.scenarios() {
 		kinds = append(kinds, fmt.Sprintf("%s with %d at a time", s.name, min(int64(s.callers(p)), p.share(p.Rounds-1))))
 	}
-	each := p.Requests * len(p.scenarios) * len(p.protos)
+	each := p.Requests * len(p.rows)
 	return fmt.Sprintf("sending to %s: GET requests without a body, numbered by an X-Request-Id header;\n"+
 		"%d to see that it's there, then %s, for %v each, over %s;\n"+
 		"at most %d requests per client (clients: %d) and %d in all, none of them sent twice",
-		p.target.Redacted(), len(p.protos), strings.Join(kinds, ", "), p.Duration, strings.Join(namesOf(p.protos, func(q proto) string { return q.name }), " and "),
-		each, len(p.Clients), len(p.protos)+each*len(p.Clients))
+		p.target.Redacted(), len(p.protos()), strings.Join(kinds, ", "), p.Duration, strings.Join(namesOf(p.protos(), func(q proto) string { return q.name }), " and "),
+		each, len(p.Clients), len(p.protos())+each*len(p.Clients))
 }
 
 // knock makes one request over each protocol to the target, so that a wrong address,
 // or a protocol that it doesn't speak, is told at once and not as a table of failures.
 func (l *lab) knock(ctx context.Context) error {
-	for _, q := range l.protos {
+	for _, q := range l.protos() {
 		setup := Setup{Proto: q.name, Callers: 1, Target: true}
-		r := &rig{rt: setup.Transport(), proto: q, url: l.target, callTimeout: l.CallTimeout}
-		_, err := r.caller().roundTrip(ctx, http.MethodGet, "1")
+		r := &rig{client: setup.Transport(), proto: q, urls: []*url.URL{l.target}, callTimeout: l.CallTimeout}
+		_, err := r.caller().roundTrip(ctx, http.MethodGet, 1)
 		r.cool()
 		if err != nil {
 			return fmt.Errorf("bench: target %s: %s: %w", l.target.Redacted(), q.name, err)
@@ -47,15 +48,19 @@ func (l *lab) knock(ctx context.Context) error {
 
 var errSentAgain = errors.New("bench: a call that was sent is not sent again")
 
-// bounded returns the context of a call to a target: it ends after limit, and lets
+// boundedOnce returns the context of a call to a target: it ends after limit, and lets
 // the call be sent once. Its cause says which of them ended it.
-func bounded(ctx context.Context, limit time.Duration, h2 bool) (context.Context, context.CancelFunc) {
+func boundedOnce(ctx context.Context, limit time.Duration, h2 bool) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancelCause(ctx)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("bench: a call took longer than %v", limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, tooLong(limit))
 	return sentOnce(ctx, stop, h2), func() {
 		cancel()
 		stop(nil)
 	}
+}
+
+func tooLong(limit time.Duration) error {
+	return fmt.Errorf("bench: a call took longer than %v", limit)
 }
 
 // sentOnce returns a context in which a request that was written is not written

@@ -90,8 +90,8 @@ func TestTargetByDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.scenarios) != 1 || p.scenarios[0].name != "steady" || p.Requests != targetRequests {
-		t.Errorf("%d scenarios, %d requests; want steady alone with %d", len(p.scenarios), p.Requests, targetRequests)
+	if len(p.scenarios()) != 1 || p.scenarios()[0].name != "steady" || p.Requests != targetRequests {
+		t.Errorf("%d scenarios, %d requests; want steady alone with %d", len(p.scenarios()), p.Requests, targetRequests)
 	}
 }
 

@@ -101,23 +101,23 @@ func TestPlanFillsIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.scenarios) != 2 || p.scenarios[0].name != "burst" {
-		t.Errorf("scenarios %v, want burst and steady once each", namesOf(p.scenarios, func(s scenario) string { return s.name }))
+	if len(p.scenarios()) != 2 || p.scenarios()[0].name != "burst" {
+		t.Errorf("scenarios %v, want burst and steady once each", namesOf(p.scenarios(), func(s scenario) string { return s.name }))
 	}
 	if p.Burst != 256 || p.warmBurst != 500 || p.Rate != 2000 || p.Delay != 5*time.Millisecond {
 		t.Errorf("defaults of the bursts: %d, %d, %d, %v", p.Burst, p.warmBurst, p.Rate, p.Delay)
 	}
-	if len(p.protos) != 4 || len(p.Clients) != 2 || p.Workers != 32 || p.Rounds != 2 {
+	if len(p.protos()) != 4 || len(p.Clients) != 3 || p.Workers != 32 || p.Rounds != 3 {
 		t.Errorf("defaults: %+v", p)
 	}
 }
 
 func TestClientsNamed(t *testing.T) {
-	cs, err := ClientsNamed("net/http", "connwise", "net/http")
+	cs, err := ClientsNamed(DefaultClients(), "net/http", "connwise", "net/http")
 	if err != nil || len(cs) != 2 || cs[0].Name != "net/http" || cs[1].Name != "connwise" {
 		t.Errorf("got %v, %v", cs, err)
 	}
-	_, err = ClientsNamed("curl")
+	_, err = ClientsNamed(DefaultClients(), "curl")
 	if ue, ok := errors.AsType[*UsageError](err); !ok || ue.Value != "curl" {
 		t.Errorf("error %v, want a *UsageError on curl", err)
 	}

@@ -52,7 +52,7 @@ func dataFirst(req *http.Request) (*http.Response, error) {
 		}
 		if p, ok := f.(*http2.PingFrame); ok && p.IsAck() {
 			h := http.Header{"X-Request-Id": req.Header["X-Request-Id"]}
-			return &http.Response{StatusCode: 200, ProtoMajor: 2, Header: h, Body: http.NoBody}, nil
+			return &http.Response{StatusCode: 200, Proto: "HTTP/2.0", Header: h, Body: http.NoBody}, nil
 		}
 	}
 }

@@ -30,8 +30,8 @@ func burstWarm(ctx context.Context, r *rig) error {
 // one, otherwise by as many requests at once, which is how one does it without. These are
 // left out where they would be half of the calls or more.
 func (r *rig) warmUp(ctx context.Context) error {
-	if w, ok := r.rt.(warmer); ok {
-		return w.Warm(ctx, r.url.String(), r.ready)
+	if w, ok := r.client.(warmer); ok {
+		return w.Warm(ctx, r.urls[0].String(), r.ready)
 	}
 	if r.limit < int64(2*r.ready) {
 		return nil

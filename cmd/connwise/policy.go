@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/connwise/internal/cli"
 	"example.com/connwise/internal/texttable"
 	"example.com/connwise/retry"
 )
@@ -38,7 +39,7 @@ system-a and system-b are other names of never-timeouts and once.`,
 			}
 			p, ok := retry.Named(name)
 			if !ok || name == "" {
-				return &usageError{fmt.Sprintf("policy: unknown preset %q; known: %s", name, strings.Join(retry.Names(), ", "))}
+				return cli.Usagef("policy: unknown preset %q; known: %s", name, strings.Join(retry.Names(), ", "))
 			}
 			p.ResendHeadOnly = headOnly
 			if err := printPolicy(cmd.OutOrStdout(), name, p, asJSON); err != nil {
@@ -54,7 +55,7 @@ system-a and system-b are other names of never-timeouts and once.`,
 
 func onePolicy(_ *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return &usageError{fmt.Sprintf("policy: takes one preset, got %q; known: %s", args, strings.Join(retry.Names(), ", "))}
+		return cli.Usagef("policy: takes one preset, got %q; known: %s", args, strings.Join(retry.Names(), ", "))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/connwise/internal/cli"
 	"example.com/connwise/internal/probe"
 )
 
@@ -77,7 +78,7 @@ func newProbe() *cobra.Command {
   connwise probe --json https://api.example/healthz | jq .recommended`,
 		Args: oneURL,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			named(cmd, "proto", &o.Protos)
+			cli.Named(cmd, "proto", &o.Protos)
 			o.URL = args[0]
 			return runProbe(cmd, o, pf)
 		},
@@ -103,11 +104,11 @@ func newProbe() *cobra.Command {
 func oneURL(_ *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
-		return &usageError{"probe: give the URL to measure, like https://host:port/path"}
+		return &cli.UsageError{Text: "probe: give the URL to measure, like https://host:port/path"}
 	case 1:
 		return nil
 	}
-	return &usageError{fmt.Sprintf("probe takes one URL, got %d arguments", len(args))}
+	return cli.Usagef("probe takes one URL, got %d arguments", len(args))
 }
 
 // runProbe measures and prints what is known, even when it was interrupted.
@@ -142,12 +143,12 @@ func runProbe(cmd *cobra.Command, o probe.Options, pf probeFlags) error {
 
 // probeOptions puts the flags into o.
 func probeOptions(cmd *cobra.Command, o *probe.Options, pf probeFlags) (err error) {
-	if err := positive(cmd, "conns", "max", "timeout"); err != nil {
+	if err := cli.Positive(cmd, "conns", "max", "timeout"); err != nil {
 		return err
 	}
 	switch {
 	case o.Requests < 0:
-		return &usageError{fmt.Sprintf("probe: --requests %d: must not be negative; 0 doesn't count them", o.Requests)}
+		return cli.Usagef("probe: --requests %d: must not be negative; 0 doesn't count them", o.Requests)
 	case o.Requests == 0:
 		o.Requests = -1
 	}
@@ -169,16 +170,16 @@ func probeOptions(cmd *cobra.Command, o *probe.Options, pf probeFlags) (err erro
 func authorities(name string) (*x509.CertPool, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, &usageError{fmt.Sprintf("probe: --ca: %v", err)}
+		return nil, cli.Usagef("probe: --ca: %v", err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxCA))
 	if err != nil {
-		return nil, &usageError{fmt.Sprintf("probe: --ca: %v", err)}
+		return nil, cli.Usagef("probe: --ca: %v", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, &usageError{fmt.Sprintf("probe: --ca %s: there is no PEM certificate in it", name)}
+		return nil, cli.Usagef("probe: --ca %s: there is no PEM certificate in it", name)
 	}
 	return pool, nil
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"example.com/connwise/internal/cli"
 	"example.com/connwise/internal/probe"
 	"example.com/connwise/internal/texttable"
 )
@@ -35,7 +36,7 @@ func writeProbeTable(w io.Writer, r *probe.Report) error {
 func notesText(notes []string) string {
 	var b strings.Builder
 	for _, n := range notes {
-		_, _ = fmt.Fprintf(&b, " note: %s\n", strings.Join(wrap(n, 100), "\n       "))
+		_, _ = fmt.Fprintf(&b, " note: %s\n", strings.Join(cli.Wrap(n, 100), "\n       "))
 	}
 	return b.String()
 }

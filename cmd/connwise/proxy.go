@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"example.com/connwise/internal/cli"
 	"example.com/connwise/internal/sidecar"
 )
 
@@ -30,7 +31,7 @@ func newProxy() *cobra.Command {
   connwise proxy --config /etc/connwise/proxy.yml --check
   connwise proxy --print-config --upstream https://api.example > proxy.yml
   kill -HUP $(pidof connwise)   # read proxy.yml again`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 	}
 	cmd.Flags().StringVar(&file, "config", "", "YAML `file` with settings; flags go before it. Read again at SIGHUP")
 	cmd.Flags().BoolVar(&check, "check", false, "only check the settings")

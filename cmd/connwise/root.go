@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/connwise/bench"
+	"example.com/connwise/internal/benchcli"
+	"example.com/connwise/internal/cli"
 	"example.com/connwise/internal/probe"
 )
 
@@ -33,7 +35,7 @@ retried.`,
 		PersistentPreRun: func(*cobra.Command, []string) { *began = true },
 	}
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newBench(), newProbe(), newStats(), newPolicy(), newProxy(), newMan())
+	root.AddCommand(benchcli.New(bench.DefaultClients()...), newProbe(), newStats(), newPolicy(), newProxy(), newMan())
 	return root
 }
 
@@ -50,7 +52,7 @@ func fixCompletion(root *cobra.Command) {
 		if len(args) == 0 {
 			return nil
 		}
-		return &usageError{fmt.Sprintf("completion: unknown shell %q; known: bash, fish, powershell, zsh", args[0])}
+		return cli.Usagef("completion: unknown shell %q; known: bash, fish, powershell, zsh", args[0])
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 }
@@ -63,7 +65,7 @@ func newHelp() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return &usageError{fmt.Sprintf("help: unknown command %q", strings.Join(args, " "))}
+				return cli.Usagef("help: unknown command %q", strings.Join(args, " "))
 			}
 			about.InitDefaultHelpFlag()
 			return about.Help()
@@ -71,21 +73,8 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// noArgs refuses arguments in words of its own: cobra's call them unknown commands.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return &usageError{fmt.Sprintf("%s takes no arguments, got %q", cmd.Name(), args[0])}
-	}
-	return nil
-}
-
-// A usageError is a mistake on the command line that cobra doesn't know of.
-type usageError struct{ text string }
-
-func (e *usageError) Error() string { return e.text }
-
 func isUsage(err error) bool {
-	if _, ok := errors.AsType[*usageError](err); ok {
+	if _, ok := errors.AsType[*cli.UsageError](err); ok {
 		return true
 	}
 	if _, ok := errors.AsType[*probe.UsageError](err); ok {

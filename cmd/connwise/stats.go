@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"example.com/connwise/internal/cli"
 )
 
 // leastWatch is the shortest interval of --watch: each sample asks every process.
@@ -96,11 +98,11 @@ A browser gets a page from there.`,
 func (o *statsOptions) check(watch bool, urls []string) error {
 	switch {
 	case o.timeout <= 0:
-		return &usageError{fmt.Sprintf("stats: --timeout %v: must be more than 0", o.timeout)}
+		return cli.Usagef("stats: --timeout %v: must be more than 0", o.timeout)
 	case watch && o.watch < leastWatch:
-		return &usageError{fmt.Sprintf("stats: --watch=%v: must be at least %v", o.watch, leastWatch)}
+		return cli.Usagef("stats: --watch=%v: must be at least %v", o.watch, leastWatch)
 	case watch && o.asJSON:
-		return &usageError{"stats: --watch and --json: choose one of them"}
+		return &cli.UsageError{Text: "stats: --watch and --json: choose one of them"}
 	}
 	if err := checkStatsKey(o.sort); err != nil {
 		return err
@@ -115,14 +117,14 @@ func (o *statsOptions) check(watch bool, urls []string) error {
 
 func checkStatsURL(raw string) error {
 	if _, err := time.ParseDuration(raw); err == nil {
-		return &usageError{fmt.Sprintf("stats: %s is no URL; an interval is written --watch=%[1]s", raw)}
+		return cli.Usagef("stats: %s is no URL; an interval is written --watch=%[1]s", raw)
 	}
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return &usageError{"stats: that is no URL; give one like http://host:port/path"}
+		return &cli.UsageError{Text: "stats: that is no URL; give one like http://host:port/path"}
 	case u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		return &usageError{fmt.Sprintf("stats: %s: give a URL like http://host:port/path", u.Redacted())}
+		return cli.Usagef("stats: %s: give a URL like http://host:port/path", u.Redacted())
 	}
 	return nil
 }

@@ -2,10 +2,10 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
+	"example.com/connwise/internal/cli"
 	"example.com/connwise/pool"
 )
 
@@ -60,7 +60,7 @@ func statsKeys() []string {
 
 func checkStatsKey(key string) error {
 	if !slices.Contains(statsKeys(), key) {
-		return &usageError{fmt.Sprintf("stats: --sort %q: known are %s", key, strings.Join(statsKeys(), ", "))}
+		return cli.Usagef("stats: --sort %q: known are %s", key, strings.Join(statsKeys(), ", "))
 	}
 	return nil
 }

@@ -127,6 +127,9 @@ func (s *H2Server) Report() H2Report {
 	r := H2Report{Report: Report{Executed: s.oracle.executions()}}
 	r.Requests, r.Uncounted = s.oracle.totals()
 	r.Count = s.Count()
+	s.mu.Lock()
+	r.AcceptedAt = slices.Clone(s.accepted)
+	s.mu.Unlock()
 	s.book.mu.Lock()
 	defer s.book.mu.Unlock()
 	for _, c := range s.book.conns {

@@ -44,6 +44,8 @@ type H2Server struct {
 	closed bool
 	count  Count // but for Open, which is that of open
 	open   map[*H2Conn]struct{}
+
+	accepted acceptTimes
 }
 
 // An h2Plan is H2Faults prepared for use.
@@ -141,6 +143,7 @@ func (s *H2Server) adopt(raw net.Conn) func() {
 	c := newH2Conn(s, raw, s.count.Accepted)
 	s.open[c] = struct{}{}
 	s.count.add(len(s.open))
+	s.accepted.add()
 	s.book.add(c)
 	return func() {
 		defer s.release(c)

@@ -1,5 +1,10 @@
 package peer
 
+import (
+	"slices"
+	"time"
+)
+
 // A Count is how many connections a server has had. A client that closes one connection
 // and opens another may be seen with both for a moment, as the server learns of the two
 // from different sockets.
@@ -15,12 +20,23 @@ func (c *Count) add(open int) {
 	c.Peak = max(c.Peak, open)
 }
 
+// acceptTimes are those of the first connections.
+type acceptTimes []time.Time
+
+func (a *acceptTimes) add() {
+	if len(*a) < maxReported {
+		*a = append(*a, time.Now())
+	}
+}
+
 // A Report is what a Server has seen. It shares nothing with the server.
 type Report struct {
 	Count
 	// Conns has the requests executed on each connection, in the order of acceptance;
 	// those past the first 16384 are only counted.
 	Conns []int `json:"conns"`
+	// AcceptedAt has the times of acceptance, of as many.
+	AcceptedAt []time.Time `json:"accepted_at"`
 	// Requests counts executions, those without a usable id (Uncounted) included.
 	Requests  uint64     `json:"requests"`
 	Uncounted uint64     `json:"uncounted"`
@@ -47,6 +63,7 @@ func (s *Server) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.Count = s.countLocked()
+	r.AcceptedAt = slices.Clone(s.accepted)
 	r.Conns = make([]int, min(r.Accepted, maxReported))
 	for num, n := range s.ended {
 		r.Conns[num] = n

@@ -23,6 +23,8 @@ type Server struct {
 	open   map[*conn]struct{}
 	ended  map[int]int // requests by number of connection, of those that ended
 	cut    Cut
+
+	accepted acceptTimes
 }
 
 // Start listens on 127.0.0.1 and serves until Close. With a nil Authority it
@@ -53,6 +55,7 @@ func (s *Server) adopt(raw *net.TCPConn) func() {
 	c := newConn(s, raw, s.count.Accepted)
 	s.open[c] = struct{}{}
 	s.count.add(len(s.open))
+	s.accepted.add()
 	return func() {
 		c.serve()
 		s.release(c)

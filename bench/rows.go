@@ -1,0 +1,187 @@
+package bench
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// scenarios are the chosen ones, each once.
+func (p *plan) scenarios() []scenario {
+	var list []scenario
+	for _, w := range p.rows {
+		if !slices.ContainsFunc(list, func(s scenario) bool { return s.name == w.scenario.name }) {
+			list = append(list, w.scenario)
+		}
+	}
+	return list
+}
+
+// protos are those of the rows, each once.
+func (p *plan) protos() []proto {
+	var list []proto
+	for _, w := range p.rows {
+		if !slices.Contains(list, w.proto) {
+			list = append(list, w.proto)
+		}
+	}
+	return list
+}
+
+// resolveClients leaves out of a run against a target the clients that can't be in it.
+func (p *plan) resolveClients() error {
+	if p.target == nil {
+		return nil
+	}
+	all := p.Clients
+	p.Clients = nil
+	for _, c := range all {
+		if c.Native == nil {
+			p.Clients = append(p.Clients, c)
+		}
+	}
+	if len(p.Clients) == 0 {
+		return &UsageError{Option: "client", Value: all[0].Name, Reason: "can't be kept from sending a call twice, and so can't run against a target"}
+	}
+	return nil
+}
+
+// resolveRows takes the scenarios and protocols that were named. Where none was, a run has
+// those that are quick, or with All all of them; against a target those that are gentle.
+func (p *plan) resolveRows() error {
+	chosen, err := p.chosenScenarios()
+	if err != nil {
+		return err
+	}
+	protos, err := p.chosenProtos()
+	if err != nil {
+		return err
+	}
+	for _, s := range chosen {
+		before := len(p.rows)
+		for _, q := range protos {
+			if p.runs(s, q) {
+				p.rows = append(p.rows, rowsOf(s, q, len(p.Scenarios) > 0)...)
+			}
+		}
+		if len(p.rows) == before && len(p.Scenarios) > 0 {
+			return &UsageError{Option: "proto", Value: namesList(protos), Reason: "scenario " + s.name + " doesn't run over it", Known: s.protos}
+		}
+	}
+	if len(p.rows) == 0 { // protocols alone were named, of no quick scenario
+		return &UsageError{Option: "proto", Value: namesList(protos), Reason: "none of the scenarios runs over it without being named"}
+	}
+	return nil
+}
+
+// runs says whether the run has this scenario over this protocol.
+func (p *plan) runs(s scenario, q proto) bool {
+	switch {
+	case s.protos != nil && !slices.Contains(s.protos, q.name):
+		return false
+	case len(p.Scenarios) > 0 || p.All || p.target != nil:
+		return true
+	case len(p.Protos) > 0: // as if they were all
+		return len(s.quick) > 0
+	}
+	return slices.Contains(s.quick, q.name)
+}
+
+func rowsOf(s scenario, q proto, named bool) []row {
+	if s.sizes == nil {
+		return []row{{scenario: s, proto: q}}
+	}
+	var rows []row
+	for _, n := range s.sizes(q, named) {
+		rows = append(rows, row{s, q, n})
+	}
+	return rows
+}
+
+func (p *plan) chosenScenarios() ([]scenario, error) {
+	var chosen []scenario
+	for _, name := range p.Options.Scenarios {
+		i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
+		switch {
+		case i < 0:
+			return nil, &UsageError{Option: "scenario", Value: name, Reason: "unknown", Known: ScenarioNames()}
+		case p.target != nil && !scenarios[i].target:
+			return nil, &UsageError{Option: "scenario", Value: name, Reason: "is for the peer alone, and can't run against a target", Known: scenariosThat(func(s scenario) bool { return s.target })}
+		case !slices.ContainsFunc(chosen, func(s scenario) bool { return s.name == name }):
+			chosen = append(chosen, scenarios[i])
+		}
+	}
+	if len(chosen) > 0 && p.All {
+		return nil, &UsageError{Option: "all", Value: "true", Reason: "stands for every scenario: name none beside it"}
+	}
+	if len(chosen) == 0 {
+		for _, s := range scenarios {
+			if p.target == nil || s.gentle {
+				chosen = append(chosen, s)
+			}
+		}
+	}
+	return chosen, nil
+}
+
+func (p *plan) chosenProtos() ([]proto, error) {
+	var chosen []proto
+	for _, name := range p.Options.Protos {
+		i := slices.IndexFunc(protos, func(q proto) bool { return q.name == name })
+		switch {
+		case i < 0:
+			return nil, &UsageError{Option: "proto", Value: name, Reason: "unknown", Known: ProtoNames()}
+		case p.target != nil && protos[i].tls != (p.target.Scheme == "https"):
+			return nil, &UsageError{Option: "proto", Value: name, Reason: "doesn't fit the target's scheme " + p.target.Scheme}
+		case !slices.Contains(chosen, protos[i]):
+			chosen = append(chosen, protos[i])
+		}
+	}
+	if len(chosen) == 0 {
+		for _, q := range protos {
+			if p.target == nil || !q.h2 && q.tls == (p.target.Scheme == "https") {
+				chosen = append(chosen, q)
+			}
+		}
+	}
+	return chosen, nil
+}
+
+// The time that all rows together are measured, where nothing says how long each is: a run
+// ends within a minute on two cores, and one of all scenarios within five. The rest goes
+// into starting and clearing away.
+const (
+	quickTime = 40 * time.Second
+	allTime   = 180 * time.Second
+)
+
+// defaultDuration is how long each row runs when nothing else is said.
+func (p *plan) defaultDuration() time.Duration {
+	const usual, least = 2 * time.Second, 300 * time.Millisecond
+	total := quickTime
+	switch {
+	case p.target != nil || len(p.Scenarios) > 0:
+		return usual
+	case p.All:
+		total = allTime
+	}
+	share := total / time.Duration(max(1, p.rounds()/p.Rounds))
+	return max(least, min(usual, share.Truncate(10*time.Millisecond)))
+}
+
+// rounds counts the rounds of the run, all clients' together.
+func (p *plan) rounds() int {
+	n := 0
+	for _, w := range p.rows {
+		for _, c := range p.Clients {
+			if c.has(w.scenario, w.proto) {
+				n += max(p.Rounds, 1)
+			}
+		}
+	}
+	return n
+}
+
+func namesList(ps []proto) string {
+	return strings.Join(namesOf(ps, func(q proto) string { return q.name }), ",")
+}

@@ -1,0 +1,85 @@
+package bench
+
+import (
+	"slices"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// A Sample is what one round of a row measured, so that noise can be told from change.
+type Sample struct {
+	Requests         int64    `json:"requests"`
+	Failed           int64    `json:"failed"`
+	RPS              float64  `json:"rps"`
+	CPUPerRequest    *float64 `json:"cpu_us_per_request"`
+	AllocsPerRequest float64  `json:"allocs_per_request"`
+	P50              *float64 `json:"p50_us"`
+	P99              *float64 `json:"p99_us"`
+}
+
+func sampleOf(r *rig, latency *hdrhistogram.Histogram) Sample {
+	s := Sample{
+		Requests: int64(r.ids.total()), Failed: r.errs,
+		P50: micros(latency, 50), P99: micros(latency, 99),
+	}
+	s.RPS, s.CPUPerRequest, s.AllocsPerRequest = r.used.perRequest()
+	return s
+}
+
+// A Percentile says that so many percent of the calls took at most so long.
+type Percentile struct {
+	Percent float64 `json:"percent"`
+	Micros  float64 `json:"us"`
+}
+
+// plotted are the percentiles that a Result has, for plots.
+var plotted = []float64{0, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 100}
+
+func percentiles(h *hdrhistogram.Histogram) []Percentile {
+	if h.TotalCount() == 0 {
+		return nil
+	}
+	list := make([]Percentile, len(plotted))
+	for i, p := range plotted {
+		list[i] = Percentile{p, *micros(h, p)}
+	}
+	return list
+}
+
+// A Ratio is how a client's figure compares with another's, round by round: the median of
+// the quotients, and the least and the greatest.
+type Ratio struct {
+	Median float64 `json:"median"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+}
+
+// cpuRatio compares the CPU time per request of a client's rounds with another's in the same
+// rounds; nil where there is none.
+func cpuRatio(of, to []Sample) *Ratio {
+	var qs []float64
+	for i := range min(len(of), len(to)) {
+		if a, b := of[i].CPUPerRequest, to[i].CPUPerRequest; a != nil && b != nil && *b > 0 {
+			qs = append(qs, *a / *b)
+		}
+	}
+	if len(qs) == 0 {
+		return nil
+	}
+	slices.Sort(qs)
+	middle := (qs[(len(qs)-1)/2] + qs[len(qs)/2]) / 2
+	return &Ratio{round(middle, 3), round(qs[0], 3), round(qs[len(qs)-1], 3)}
+}
+
+// compareCPU sets the results' CPURatio: to net/http's, or the last one's.
+func compareCPU(results []Result) {
+	ref := slices.IndexFunc(results, func(r Result) bool { return r.Client == NetHTTP().Name })
+	if ref < 0 {
+		ref = len(results) - 1
+	}
+	for i := range results {
+		if i != ref {
+			results[i].CPURatio = cpuRatio(results[i].Samples, results[ref].Samples)
+		}
+	}
+}

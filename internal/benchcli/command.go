@@ -1,0 +1,140 @@
+// Package benchcli is the command line of package bench, for the commands that differ by
+// the clients which they know.
+package benchcli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.com/connwise/bench"
+	"example.com/connwise/internal/cli"
+)
+
+// New returns the command "bench" for these clients. It fails with a *bench.UsageError or a
+// *cli.UsageError where the command line makes no sense. The caller's main has to give
+// bench.ChildMain its chance.
+func New(known ...bench.Client) *cobra.Command {
+	var o bench.Options
+	var clients []string
+	var asJSON bool
+	names := make([]string, len(known))
+	for i, c := range known {
+		names[i] = c.Name
+	}
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Compare HTTP clients under load, bursts, idle timeouts, restarts and GOAWAYs",
+		Long: `bench runs connwise and net/http in turn against a faulty server of its own, in a
+process of its own, and prints a row for each scenario, protocol and client.
+
+Clients:
+` + listHelp(names, func(name string) string { return noteOf(known, name) }) + `
+Both run in this process, in turns, with the same GOMAXPROCS. --max-conns is
+MaxConnsPerHost of both; --max-wait is connwise's alone, as net/http waits for a
+connection until the call ends.
+
+Scenarios:
+` + listHelp(bench.ScenarioNames(), bench.About) + `
+Protocols:
+` + listHelp(bench.ProtoNames(), bench.AboutProto) + `
+The server has one port for each row and speaks its protocol alone; over HTTP/2 it
+takes 128 streams at a time on a connection. An answer by another protocol is a failure.
+
+Columns:
+  failed      calls that returned an error
+  avoidable   of these, those that the server never executed, by its own record
+  twice       calls executed more than once; GETs don't count, they may be repeated
+  lost        calls reported as done that the server never executed
+  dials       connections that the server accepted
+  peak        the most that it had open at one time
+  dialled     calls that got a connection which was opened for a call, and not one that
+              was ready (burst-warm)
+  waves       full waves (burst), and the medians over them of a wave's p50 and p99 in
+              microseconds and of its dials; the other latencies are of all waves together
+  cpu, allocs of this process, the loop that makes the calls included
+
+Latencies (p50 to p99.9) are those of calls with a 2xx answer, "-" without any. The
+command fails when no call of a row got one.
+
+--json prints {"results":[...]} with the same: scenario, proto, client, requests, failed,
+avoidable, executed_twice, lost, dials, peak_conns, dialled, p50_us, p99_us, p999_us,
+waves, wave_p50_us, wave_p99_us, wave_dials, rps, cpu_us_per_request, allocs_per_request;
+null where the table has "-" or leaves a column out.
+
+With --target the load goes to your own server: one GET for each protocol to see that
+it's there, and then GETs of the scenario steady; burst runs only when named, nothing
+else at all. HTTP/2 is used only where --proto names it.
+Each row sends at most --requests (1000 without it), and no request twice: connwise's
+retries are off. Burst's waves are as large as --burst and --requests allow; --workers
+doesn't bound them. A call that takes longer than --call-timeout (10s without it) has
+failed. What the server executed isn't known, and such columns show "-".`,
+		Example: `  connwise bench
+  connwise bench --scenario idle-race,restart --proto h1s --duration 10s
+  connwise bench --scenario goaway --proto h2,h2c
+  connwise bench --scenario burst --proto h1s --burst 1000 --delay 200ms --duration 10s --rounds 5
+  connwise bench --scenario burst --proto h1s --burst 1000 --max-conns 32 --max-wait 5s
+  connwise bench --scenario burst-warm --proto h1s --duration 20s --rounds 1
+  connwise bench --scenario steady --workers 64 --json
+  connwise bench --target https://staging.example/healthz --workers 2 --requests 50`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			cli.Unset(cmd, "rate", &o.Rate)
+			cli.Unset(cmd, "delay", &o.Delay)
+			cli.Unset(cmd, "duration", &o.Duration)
+			cli.Named(cmd, "scenario", &o.Scenarios)
+			cli.Named(cmd, "proto", &o.Protos)
+			cli.Named(cmd, "clients", &clients)
+			if o.Clients, err = bench.ClientsNamed(known, clients...); err != nil {
+				return err
+			}
+			return run(cmd, o, asJSON)
+		},
+	}
+	benchFlags(cmd, &o)
+	cmd.Flags().StringSliceVar(&clients, "clients", nil, "clients to compare: "+strings.Join(names, ",")+" (default all)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of a table")
+	return cmd
+}
+
+func benchFlags(cmd *cobra.Command, o *bench.Options) {
+	f := cmd.Flags()
+	f.StringSliceVar(&o.Scenarios, "scenario", nil, "scenarios to run: "+strings.Join(bench.ScenarioNames(), ",")+" (default some; with --target steady)")
+	f.StringSliceVar(&o.Protos, "proto", nil, "protocols: "+strings.Join(bench.ProtoNames(), ",")+" (default some; with --scenario all; with --target h1 or h1s)")
+	f.BoolVar(&o.All, "all", false, "run every scenario over every protocol")
+	f.StringVar(&o.Target, "target", "", "URL of your own server to load in place of the faulty one")
+	f.IntVar(&o.Workers, "workers", 32, "callers at a time, in all scenarios but burst and burst-warm")
+	f.IntVar(&o.Burst, "burst", 0, "requests at a time in burst, --requests at most, and in each burst of burst-warm (default 256 and 500)")
+	f.IntVar(&o.Rate, "rate", 2000, "requests in a second in burst-warm, beside its bursts")
+	f.DurationVar(&o.Delay, "delay", 5*time.Millisecond, "how long the server takes to answer in burst and burst-warm")
+	f.IntVar(&o.MaxConns, "max-conns", 0, "most connections of each client at a time (0: no limit)")
+	f.DurationVar(&o.MaxWait, "max-wait", 0, "longest wait for one of --max-conns, in connwise; then the call has failed (0: no limit)")
+	f.DurationVar(&o.Duration, "duration", 2*time.Second, "how long each row runs; without --scenario and --target what makes the run end within a minute, or five with --all")
+	f.IntVar(&o.Requests, "requests", 0, "most requests that each row sends (0: with --target 1000, otherwise no bound but the duration)")
+	f.DurationVar(&o.CallTimeout, "call-timeout", 10*time.Second, "most time for each call to --target")
+	f.IntVar(&o.Rounds, "rounds", 3, "how often the clients take turns in each row")
+	f.DurationVar(&o.IdleTimeout, "idle-timeout", 100*time.Millisecond, "the server's idle timeout in idle-race")
+}
+
+func noteOf(known []bench.Client, name string) string {
+	i := slices.IndexFunc(known, func(c bench.Client) bool { return c.Name == name })
+	return known[i].Note
+}
+
+// listHelp says of each name what it means.
+func listHelp(names []string, about func(string) string) string {
+	var b strings.Builder
+	for _, name := range names {
+		for i, line := range cli.Wrap(about(name), 72) {
+			if i > 0 {
+				name = ""
+			}
+			_, _ = fmt.Fprintf(&b, "  %-11s %s\n", name, line)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,85 @@
+package benchcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.com/connwise/bench"
+	"example.com/connwise/internal/cli"
+)
+
+// run runs o and prints what finished, even when the run was interrupted.
+func run(cmd *cobra.Command, o bench.Options, asJSON bool) error {
+	if err := cli.Positive(cmd, "workers", "burst", "rate", "delay", "rounds", "duration", "idle-timeout", "call-timeout"); err != nil {
+		return err
+	}
+	stdout, stderr := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	o.Stderr = stderr
+	if notice := o.TargetNotice(); notice != "" { // before anything is sent
+		_, _ = fmt.Fprintf(stderr, "%s\n\n", notice)
+	}
+	progress, done := newProgress(stderr)
+	o.Progress = func(s bench.Step) {
+		if s.Done == 0 { // not before: the options may be refused
+			introduce(introWriter(stdout, stderr, asJSON), o)
+		}
+		progress(s)
+	}
+	rep, err := bench.Run(cmd.Context(), o)
+	done()
+	if err != nil && len(rep.Results) == 0 {
+		return interrupted(err, 0)
+	}
+	write := rep.WriteTable
+	if asJSON {
+		write = rep.WriteJSON
+	}
+	if werr := write(stdout); werr != nil {
+		return fmt.Errorf("bench: %w", werr)
+	}
+	if err != nil {
+		return interrupted(err, len(rep.Results))
+	}
+	return unanswered(rep)
+}
+
+// unanswered names the rows without any 2xx answer: their figures are of nothing.
+func unanswered(rep bench.Report) error {
+	var rows []string
+	for _, r := range rep.Results {
+		if r.Succeeded() == 0 {
+			rows = append(rows, fmt.Sprintf("%s %s %s", r.Scenario, r.Proto, r.Client))
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return fmt.Errorf("bench: no call got a 2xx answer in: %s", strings.Join(rows, ", "))
+}
+
+func interrupted(err error, rows int) error {
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("interrupted; %d rows were complete: %w", rows, err)
+	}
+	return err
+}
+
+func introWriter(stdout, stderr io.Writer, asJSON bool) io.Writer {
+	if asJSON {
+		return stderr
+	}
+	return stdout
+}
+
+// introduce says how the clients are configured.
+func introduce(w io.Writer, o bench.Options) {
+	for _, c := range o.Clients {
+		_, _ = fmt.Fprintf(w, "%-9s %s\n", c.Name+":", c.Note)
+	}
+	_, _ = fmt.Fprintln(w)
+}
