@@ -25,6 +25,7 @@ var allowed = map[string][]string{
 	"/internal/peer":        {},
 	"/internal/scenario":    {},
 	"/internal/oracle":      {},
+	"/internal/frontproxy":  {"/internal/peer"},
 	"/internal/realproxy":   {},
 	"/pool":                 {"/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace"},
 	"/retry":                {"/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace"},

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/connwise/internal/frontproxy"
 	"example.com/connwise/internal/peer"
 )
 
@@ -21,7 +22,7 @@ const (
 )
 
 // bulkKinds announce by a GOAWAY each close of an HTTP/2 connection under load.
-var bulkKinds = []kind{{name: goServerName}, nginx, haproxy, caddy, nghttpx}
+var bulkKinds = []frontproxy.Kind{{Name: goServerName}, frontproxy.Nginx, frontproxy.HAProxy, frontproxy.Caddy, frontproxy.Nghttpx}
 
 // Requests of all methods, with bodies of 0 B to 8 MiB both ways, 64 at a time: each byte
 // arrives, nothing is executed twice, and a front that is calm, or announces what it takes
@@ -30,13 +31,13 @@ var bulkKinds = []kind{{name: goServerName}, nginx, haproxy, caddy, nghttpx}
 func TestBulkLosesNothing(t *testing.T) {
 	share := bulkShare(t)
 	for _, k := range bulkKinds {
-		v := variant{kind: k, proto: overH2}
-		t.Run("calm/"+k.name, func(t *testing.T) {
+		v := variant{kind: k, proto: frontproxy.H2}
+		t.Run("calm/"+k.Name, func(t *testing.T) {
 			t.Parallel()
 			r, c := newBulkRig(t, v)
 			r.bulk(t, c, share, 0)
 		})
-		t.Run("reload/"+k.name, func(t *testing.T) {
+		t.Run("reload/"+k.Name, func(t *testing.T) {
 			t.Parallel()
 			r, c := newBulkRig(t, v)
 			r.bulk(t, c, share, bulkReloads)
@@ -47,9 +48,9 @@ func TestBulkLosesNothing(t *testing.T) {
 // Many long uploads at once bring no answer for a while, and more credit than anything else.
 func TestLongUploadsAtOnce(t *testing.T) {
 	for _, k := range bulkKinds {
-		t.Run(k.name, func(t *testing.T) {
+		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
-			r, c := newBulkRig(t, variant{kind: k, proto: overH2})
+			r, c := newBulkRig(t, variant{kind: k, proto: frontproxy.H2})
 			ours, rec := newConnwise(r), &record{client: "connwise"}
 			rt := ours.transport(t)
 			var wg sync.WaitGroup
@@ -84,12 +85,12 @@ func bulkShare(t *testing.T) int64 {
 func newBulkRig(t *testing.T, v variant) (*rig, *checker) {
 	t.Helper()
 	c := startChecker(t)
-	if v.kind.name != goServerName {
-		return newRigOf(t, v, settings{idle: longIdle}, c), c
+	if v.kind.Name != goServerName {
+		return newRigOf(t, v, frontproxy.Settings{Idle: longIdle}, c), c
 	}
-	r := &rig{variant: v, origin: c, idle: longIdle, pair: v.keyPair(t)}
-	s := startGoServer(t, c, longIdle, r.pair)
-	r.front, r.url = s, v.url(t, s.addr())
+	r := &rig{variant: v, origin: c, idle: longIdle}
+	s := startGoServer(t, c, longIdle)
+	r.front, r.roots, r.url = s, s.roots, v.url(t, s.addr())
 	return r, c
 }
 
@@ -107,7 +108,7 @@ func (r *rig) bulk(t *testing.T, c *checker, n int64, reloads int) {
 	var err error
 	for reloads > 0 && err == nil && (done < reloads || !loads[0].sentAll() || !loads[1].sentAll()) {
 		pause(reloadEvery, nil)
-		err = r.front.reloadNow()
+		err = r.front.Reload()
 		done++
 	}
 	for _, l := range loads {
@@ -137,16 +138,15 @@ func (r *rig) wantBulk(t *testing.T, o outcome, executed peer.Executions) {
 	}
 	o.wantNeverTwice(t)
 	o.wantMayHaveRun(t, executed)
-	t.Logf("%s: %d failed, and %s says that it %q", o.client, o.failed, r.kind.name, r.kind.cutting)
+	t.Logf("%s: %d failed, and %s says that it %q", o.client, o.failed, r.kind.Name, r.kind.Cutting)
 }
 
 // saysItCut reports whether the proxy has said so.
 func (r *rig) saysItCut() bool {
-	if r.kind.cutting == "" {
+	if r.kind.Cutting == "" {
 		return false
 	}
-	n, _ := r.proxy.front().out.count(r.kind.cutting)
-	return n > 0
+	return r.proxy.Front().Said(r.kind.Cutting) > 0
 }
 
 // A bulkLoad is bulkWorkers of one client. They send n requests, and more until finish.

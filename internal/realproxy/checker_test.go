@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"example.com/connwise/internal/frontproxy"
 	"example.com/connwise/internal/peer"
 )
 
@@ -62,7 +63,7 @@ func (c *checker) Addr() string { return c.ln.Addr().String() }
 
 // Close ends it and waits for what it executes. It may be called again.
 func (c *checker) Close() {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	ctx, cancel := context.WithTimeout(context.Background(), frontproxy.StopTime)
 	defer cancel()
 	if c.srv.Shutdown(ctx) != nil {
 		_ = c.srv.Close()

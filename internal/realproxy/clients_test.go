@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/connwise/internal/frontproxy"
 	"example.com/connwise/pool"
 	"example.com/connwise/retry"
 )
@@ -24,17 +25,17 @@ type client interface {
 }
 
 func (r *rig) tlsConfig() *tls.Config {
-	if r.pair == nil {
+	if r.roots == nil {
 		return nil
 	}
-	return &tls.Config{RootCAs: r.pair.roots}
+	return &tls.Config{RootCAs: r.roots}
 }
 
 // protocols are what clients may speak: HTTP/2 only where the rig is for it.
 func (v variant) protocols() *http.Protocols {
 	p := new(http.Protocols)
-	p.SetHTTP1(v.proto != overH2)
-	p.SetHTTP2(v.proto == overH2)
+	p.SetHTTP1(v.proto != frontproxy.H2)
+	p.SetHTTP2(v.proto == frontproxy.H2)
 	return p
 }
 

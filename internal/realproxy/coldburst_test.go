@@ -11,6 +11,8 @@ import (
 	"testing"
 	"text/tabwriter"
 	"time"
+
+	"example.com/connwise/internal/frontproxy"
 )
 
 const (
@@ -23,7 +25,7 @@ const (
 // has no more dials under way than handshakes bear. How many that are it finds out as it goes,
 // on a busy machine with some luck, so that the middle one of its rounds counts.
 func TestColdBurstDialsLess(t *testing.T) {
-	for _, v := range direct(variants([]kind{nginx, haproxy}, overTLS)) {
+	for _, v := range direct(variants([]frontproxy.Kind{frontproxy.Nginx, frontproxy.HAProxy}, frontproxy.TLS)) {
 		t.Run(v.String(), func(t *testing.T) { // not at the same time: each takes all of the CPU
 			r := newRig(t, v, longIdle)
 			var clients []client

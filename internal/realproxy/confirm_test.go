@@ -2,7 +2,11 @@
 
 package realproxy
 
-import "testing"
+import (
+	"testing"
+
+	"example.com/connwise/internal/frontproxy"
+)
 
 // A POST that gets a sign of life before its body is sent can't lose the race against the
 // proxy's timeout, also while that isn't known: if the connection ends, its body has not been
@@ -11,7 +15,7 @@ import "testing"
 func TestIdleRaceWithASignOfLife(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variant) {
 		r := newRig(t, v, shortIdle)
-		gap := v.kind.raceGaps()
+		gap := v.raceGaps()
 		own := r.confirming(", confirming", raceLanes(), gap)
 		waves := r.confirming(", confirming, in waves", raceLanes()/2, gap).inWaves()
 		std := r.std("", raceLanes(), gap)
@@ -22,7 +26,7 @@ func TestIdleRaceWithASignOfLife(t *testing.T) {
 		of := func(f fleet) outcome { return judge(f.rec, f.client, executed) }
 		logTable(t, of(own), of(waves), of(std))
 		for _, o := range []outcome{of(own), of(waves)} {
-			if v.kind.deafIdle && v.proto == overH2 {
+			if v.kind.DeafIdle && v.proto == frontproxy.H2 {
 				o.wantNeverTwice(t)
 				o.wantMayHaveRun(t, executed)
 				continue

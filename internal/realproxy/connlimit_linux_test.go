@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/connwise/internal/frontproxy"
 	"example.com/connwise/pool"
 )
 
@@ -23,7 +24,7 @@ const (
 
 // fewConns is the limit. lighttpd takes 8 streams on a connection.
 func (v variant) fewConns() int {
-	if v.proto == overH2 {
+	if v.proto == frontproxy.H2 {
 		return 4
 	}
 	return 8
@@ -35,7 +36,7 @@ func (v variant) fewConns() int {
 func TestMaxConnsPerHostHoldsAtTheProxy(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variant) {
 		limit := v.fewConns()
-		r := newRigOf(t, v, settings{idle: longIdle, requests: 10 * keepRequests}, startOrigin(t))
+		r := newRigOf(t, v, frontproxy.Settings{Idle: longIdle, Requests: 10 * keepRequests}, startOrigin(t))
 		c := newConnwise(r)
 		c.cfg.MaxConnsPerHost, c.cfg.MaxWait, c.cfg.MaxConnAge = limit, limitWait, limitAge
 		c.cfg.MinIdlePerHost = limit / 2
@@ -48,7 +49,7 @@ func TestMaxConnsPerHostHoldsAtTheProxy(t *testing.T) {
 		var seen established
 		var s stalls
 		counting.Go(func() { s.watch(stop) })
-		counting.Go(func() { seen.watch(r.proxy.addr, stop) })
+		counting.Go(func() { seen.watch(r.proxy.Addr(), stop) })
 		for range manyWorkers {
 			wg.Go(func() { r.hurry(rt, rec, stop) })
 		}
@@ -74,7 +75,7 @@ func TestMaxConnsPerHostHoldsAtTheProxy(t *testing.T) {
 			t.Errorf("%d connections were replaced for their age", n)
 		}
 		c.close(t)
-	}, []variant{{kind: nginx, proto: overH1}, {kind: haproxy, proto: overTLS}}, direct(overHTTP2(haproxy, lighttpd)))
+	}, []variant{{kind: frontproxy.Nginx, proto: frontproxy.H1}, {kind: frontproxy.HAProxy, proto: frontproxy.TLS}}, direct(overHTTP2(frontproxy.HAProxy, frontproxy.Lighttpd)))
 }
 
 // hurry sends one POST after the other until stop.

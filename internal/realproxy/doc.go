@@ -12,7 +12,7 @@
 // The proxies have to be installed, in PATH or in an sbin directory; .ci/run names their
 // Debian packages. Where one is missing, its tests are skipped, and with CI=true in the
 // environment they fail. The tests need no root, use loopback only, and end the processes
-// that they start.
+// that they start. internal/frontproxy starts and configures them.
 //
 // A test runs a proxy of its own between the clients and an origin (internal/peer) that
 // counts how often each request was executed. Both clients send in the same run, over

@@ -55,7 +55,10 @@ type diagID [48]byte
 
 // listEstablished has the connections of the server that listens at 127.0.0.1.
 func listEstablished(addr string) (map[diagID]bool, error) {
-	_, port := split(addr)
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
 		return nil, err

@@ -53,12 +53,12 @@ type lesson struct {
 // lesson is 30 s of the race itself, if that lasts as long. Else the gaps are beyond the
 // timeout, so that each teaches: in the race a lane with a connection of its own sees a close
 // in every fourth gap or so.
-func (k kind) lesson() lesson {
-	beyond := gaps(k.closed(), k.closed()+0.2)
+func (v variant) lesson() lesson {
+	beyond := gaps(v.kind.Closed(), v.kind.Closed()+0.2)
 	switch {
 	case raceTime() >= longRace:
-		return lesson{longRace, k.raceGaps()}
-	case k.coarse:
+		return lesson{longRace, v.raceGaps()}
+	case v.kind.Coarse:
 		return lesson{20 * time.Second, beyond}
 	default:
 		return lesson{6 * time.Second, beyond}
@@ -224,8 +224,8 @@ func raceGap() time.Duration {
 }
 
 // raceGaps are raceGap, or for a proxy with coarse ticks as far as they reach.
-func (k kind) raceGaps() func() time.Duration {
-	if k.coarse {
+func (v variant) raceGaps() func() time.Duration {
+	if v.kind.Coarse {
 		return gaps(0.9, 2.4)
 	}
 	return raceGap

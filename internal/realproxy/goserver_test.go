@@ -5,6 +5,7 @@ package realproxy
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"log"
 	"net"
@@ -12,6 +13,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"example.com/connwise/internal/frontproxy"
+	"example.com/connwise/internal/peer"
 )
 
 // quiet takes what net/http's servers say of clients that went away.
@@ -27,14 +31,15 @@ type goServer struct {
 	handler http.Handler
 	idle    time.Duration
 	tls     *tls.Config
+	roots   *x509.CertPool
 	wg      sync.WaitGroup
 	current *http.Server
 }
 
 // startGoServer listens on a port of its own. It ends with the test.
-func startGoServer(t *testing.T, h http.Handler, idle time.Duration, pair *keyPair) *goServer {
+func startGoServer(t *testing.T, h http.Handler, idle time.Duration) *goServer {
 	t.Helper()
-	cert, err := tls.X509KeyPair(pair.certPEM, pair.keyPEM)
+	a, err := peer.NewAuthority()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +47,9 @@ func startGoServer(t *testing.T, h http.Handler, idle time.Duration, pair *keyPa
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &goServer{ln: ln.(*net.TCPListener), handler: h, idle: idle, tls: &tls.Config{Certificates: []tls.Certificate{cert}}}
-	t.Cleanup(s.stop)
+	s := &goServer{ln: ln.(*net.TCPListener), handler: h, idle: idle, roots: a.Roots(),
+		tls: &tls.Config{Certificates: []tls.Certificate{a.Certificate()}}}
+	t.Cleanup(s.Stop)
 	if err := s.begin(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +76,9 @@ func (s *goServer) begin() error {
 	return nil
 }
 
-// reloadNow starts a successor and shuts the old server down. Its requests may still be
+// Reload starts a successor and shuts the old server down. Its requests may still be
 // ending then.
-func (s *goServer) reloadNow() error {
+func (s *goServer) Reload() error {
 	old := s.current
 	if err := s.begin(); err != nil {
 		return err
@@ -81,10 +87,10 @@ func (s *goServer) reloadNow() error {
 	return nil
 }
 
-// stop ends all servers and waits for them. It may be called again.
-func (s *goServer) stop() {
+// Stop ends all servers and waits for them. It may be called again.
+func (s *goServer) Stop() {
 	_ = s.ln.Close()
-	shutDown(s.current, stopTime)
+	shutDown(s.current, frontproxy.StopTime)
 	s.wg.Wait()
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/connwise/internal/frontproxy"
 	"example.com/connwise/pool"
 	"example.com/connwise/retry"
 )
@@ -48,7 +49,7 @@ func (c *guarded) close(t *testing.T) {
 	t.Helper()
 	c.netHTTP.close(t)
 	for _, g := range c.guards {
-		for deadline := time.Now().Add(startTime); ; pause(time.Millisecond, nil) {
+		for deadline := time.Now().Add(frontproxy.StartTime); ; pause(time.Millisecond, nil) {
 			tot := g.Stats().Total
 			if tot.Opened == tot.Closed {
 				break

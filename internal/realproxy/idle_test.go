@@ -5,6 +5,7 @@ package realproxy
 import (
 	"testing"
 
+	"example.com/connwise/internal/frontproxy"
 	"example.com/connwise/internal/peer"
 	"example.com/connwise/pool"
 )
@@ -20,7 +21,7 @@ func TestIdleRaceFailsNoPOST(t *testing.T) {
 		race := r.fleet("", raceLanes(), raceGap)
 		short := r.fleet(", short gaps", moreLanes, gaps(0.5, 0.84))
 		edge := r.fleet(", gaps about its limit", moreLanes, gaps(0.85, 0.95))
-		long := r.untold(", not told, long gaps", moreLanes, gaps(v.kind.closed(), v.kind.closed()+0.2))
+		long := r.untold(", not told, long gaps", moreLanes, gaps(v.kind.Closed(), v.kind.Closed()+0.2))
 		blind := r.untold(", not told", r.blindLanes(), raceGap)
 		std := r.std("", raceLanes(), raceGap)
 
@@ -49,13 +50,13 @@ func alsoOverTLS() []variant {
 	if raceTime() < longRace {
 		return nil
 	}
-	return delayed(variants([]kind{nghttpx, h2o, lighttpd, hitch, ats}, overTLS))
+	return delayed(variants([]frontproxy.Kind{frontproxy.Nghttpx, frontproxy.H2O, frontproxy.Lighttpd, frontproxy.Hitch, frontproxy.ATS}, frontproxy.TLS))
 }
 
 // blindLanes is how many lanes there are of a client that meets the race unprepared. Over
 // HTTP/1.1 nothing would be learnt from that: some POSTs fail, and nobody can tell why.
 func (v variant) blindLanes() int {
-	if v.proto != overH2 {
+	if v.proto != frontproxy.H2 {
 		return 0
 	}
 	return raceLanes()
@@ -68,7 +69,7 @@ func (v variant) wantOfBlind(t *testing.T, o outcome, executed peer.Executions, 
 	if o.requests == 0 {
 		return
 	}
-	if v.kind.silentIdle {
+	if v.kind.SilentIdle {
 		o.wantNeverTwice(t)
 		o.wantMayHaveRun(t, executed)
 		return
@@ -80,10 +81,10 @@ func (v variant) wantOfBlind(t *testing.T, o outcome, executed peer.Executions, 
 // Over HTTP/2 net/http itself may send a POST again that has been executed.
 func (v variant) wantOfNetHTTP(t *testing.T, o outcome) {
 	t.Helper()
-	if v.proto != overH2 {
+	if v.proto != frontproxy.H2 {
 		o.wantNeverTwice(t)
 	}
-	if v.delay > 0 && v.losesRace() && !v.kind.coarse && o.failed == 0 {
+	if v.delay > 0 && v.losesRace() && !v.kind.Coarse && o.failed == 0 {
 		t.Error("net/http had no failure: the race was not run")
 	}
 }
@@ -96,14 +97,14 @@ func (v variant) wantReuse(t *testing.T, short, edge, long fleet) {
 	if n, all := edge.total(reused), len(edge.rec.sent)-edge.lanes; n >= uint64(all) {
 		t.Errorf("%d of %d requests reused a connection, though many gaps were past the idle limit", n, all)
 	}
-	if long.total(foundClosed) == 0 && !v.kind.tells { // who was told closes its connections before
+	if long.total(foundClosed) == 0 && !v.kind.Tells { // who was told closes its connections before
 		t.Error("no connection was found closed by the proxy")
 	}
 }
 
 // losesRace tells whether a POST that crosses an idle close fails in net/http. Not where
 // a GOAWAY comes before the close and tells that the POST wasn't taken.
-func (v variant) losesRace() bool { return v.proto != overH2 || v.kind.silentIdle }
+func (v variant) losesRace() bool { return v.proto != frontproxy.H2 || v.kind.SilentIdle }
 
 func reused(t pool.Totals) uint64 { return t.Reused }
 func foundClosed(t pool.Totals) uint64 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/connwise/internal/frontproxy"
 	"example.com/connwise/pool"
 )
 
@@ -36,7 +37,7 @@ func TestKilledProxyLeavesNoPOSTExecutedTwice(t *testing.T) {
 		if m.post.ran == 0 {
 			t.Error("no POST that failed was executed: the kills came to nothing")
 		}
-	}, overHTTP1(nginx, haproxy), overHTTP2(nginx, haproxy))
+	}, overHTTP1(frontproxy.Nginx, frontproxy.HAProxy), overHTTP2(frontproxy.Nginx, frontproxy.HAProxy))
 }
 
 // killOften kills the proxy and its workers under load, and starts it again.
@@ -45,8 +46,8 @@ func (r *rig) killOften() error {
 	defer tick.Stop()
 	for range kills {
 		<-tick.C
-		r.proxy.kill()
-		if err := r.proxy.start(); err != nil {
+		r.proxy.Kill()
+		if err := r.proxy.StartAgain(); err != nil {
 			return err
 		}
 	}

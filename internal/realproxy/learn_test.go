@@ -23,13 +23,13 @@ const (
 func TestIdleRaceTeachesTheTimeout(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variant) {
 		r := newRig(t, v, shortIdle)
-		first := v.kind.lesson()
-		gap := func() func() time.Duration { return first.then(v.kind.raceGaps()) }
+		first := v.lesson()
+		gap := func() func() time.Duration { return first.then(v.raceGaps()) }
 		own := r.untold(", not told", raceLanes(), gap())
 		shared := r.untold(", not told, shared", raceLanes(), gap()).shared()
 		waves := r.untold(", not told, in waves", raceLanes()/2, gap()).inWaves()
-		std := r.std("", raceLanes(), v.kind.raceGaps())
-		stdWaves := r.std(", in waves", raceLanes()/2, v.kind.raceGaps()).inWaves()
+		std := r.std("", raceLanes(), v.raceGaps())
+		stdWaves := r.std(", in waves", raceLanes()/2, v.raceGaps()).inWaves()
 
 		stalled := r.runEach(t, first.lasts+raceTime(), []fleet{own, std}, []fleet{shared, waves, stdWaves})
 		stalled.addSlow(std.rec)

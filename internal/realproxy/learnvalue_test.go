@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/connwise/internal/frontproxy"
 	"example.com/connwise/pool"
 )
 
@@ -26,7 +27,7 @@ func TestLearntTimeoutIsTheProxys(t *testing.T) {
 		name := map[bool]string{false: "a transport each", true: "one transport"}[shared]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, variant{nginx, overH1, relayDelay}, valueIdle)
+			r := newRig(t, variant{frontproxy.Nginx, frontproxy.H1, relayDelay}, valueIdle)
 			f := r.untold("", valueLanes, func() time.Duration { return rand.N(2 * valueIdle) })
 			if shared {
 				f = f.shared()

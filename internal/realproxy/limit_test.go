@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"example.com/connwise/internal/frontproxy"
 )
 
 const limitRequests = 4000 // of each client
@@ -16,7 +18,7 @@ const limitRequests = 4000 // of each client
 // that heeds it loses nothing, and needs one dial for keepRequests requests.
 func TestRequestLimitFailsNothing(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variant) {
-		r := newRigOf(t, v, settings{idle: longIdle, requests: keepRequests}, startOrigin(t))
+		r := newRigOf(t, v, frontproxy.Settings{Idle: longIdle, Requests: keepRequests}, startOrigin(t))
 		ours, std := newConnwise(r), newNetHTTP(r)
 		oursRec, stdRec := &record{client: "connwise"}, &record{client: "net/http"}
 		var wg sync.WaitGroup
@@ -28,7 +30,7 @@ func TestRequestLimitFailsNothing(t *testing.T) {
 		o, theirs := judge(oursRec, ours, executed), judge(stdRec, std, executed)
 		logTable(t, o, theirs)
 		o.wantClean(t)
-		if v.proto != overH2 {
+		if v.proto != frontproxy.H2 {
 			theirs.wantNeverTwice(t)
 		}
 		// Besides full connections there are those open at the end, and those that a
@@ -39,7 +41,7 @@ func TestRequestLimitFailsNothing(t *testing.T) {
 		}
 		ours.close(t)
 		std.close(t)
-	}, overHTTP1(nginx), overHTTP2(nginx, nghttpx))
+	}, overHTTP1(frontproxy.Nginx), overHTTP2(frontproxy.Nginx, frontproxy.Nghttpx))
 }
 
 // burst starts workers that send limitRequests requests, every other one a POST, without

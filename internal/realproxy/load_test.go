@@ -143,7 +143,7 @@ func (r *rig) exchange(rt http.RoundTripper, method, id string) error {
 // rig is for.
 func (r *rig) wantAnswer(resp *http.Response, id string) error {
 	got := resp.Header.Get(peer.HeaderID)
-	if resp.StatusCode == http.StatusOK && got == id && resp.ProtoMajor == r.proto.major() {
+	if resp.StatusCode == http.StatusOK && got == id && resp.ProtoMajor == r.proto.Major() {
 		return nil
 	}
 	return &answerError{resp.Proto, resp.StatusCode, id, got}

@@ -10,12 +10,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"example.com/connwise/internal/frontproxy"
 )
 
 // counts are how many requests the proxy takes on a connection, and how many the pool sends on
 // one. Over HTTP/2 one connection has those of all workers, so that a count is soon reached.
 func (v variant) counts() (proxy, pool int) {
-	if v.proto == overH2 {
+	if v.proto == frontproxy.H2 {
 		return 500, 400
 	}
 	return 50, 40
@@ -27,7 +29,7 @@ func (v variant) counts() (proxy, pool int) {
 func TestMaxRequestsPerConnSparesRequestsTheDial(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variant) {
 		limit, most := v.counts()
-		r := newRigOf(t, v, settings{idle: longIdle, requests: limit}, startOrigin(t))
+		r := newRigOf(t, v, frontproxy.Settings{Idle: longIdle, Requests: limit}, startOrigin(t))
 		told, untold := newCounting(t, r, most), newCounting(t, r, 0)
 		stop := make(chan struct{})
 		var s stalls
@@ -57,7 +59,7 @@ func TestMaxRequestsPerConnSparesRequestsTheDial(t *testing.T) {
 		untold.wantDials(t, untoldOut, limit)
 		told.close(t)
 		untold.close(t)
-	}, direct(overHTTP1(nginx), overHTTP2(nginx)))
+	}, direct(overHTTP1(frontproxy.Nginx), overHTTP2(frontproxy.Nginx)))
 }
 
 // A counting client has a pool that was warmed for its workers.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/connwise/internal/frontproxy"
 	"example.com/connwise/internal/peer"
 )
 
@@ -59,7 +60,7 @@ func (r *rig) disturb(t *testing.T, f func() error) mixed {
 	logTable(t, m.get, m.post, m.sureGET, m.sure, m.stdGET, m.stdPOST)
 	m.post.wantNeverTwice(t)
 	m.sure.wantNeverTwice(t)
-	if r.proto != overH2 { // over HTTP/2 net/http may send a POST again that has been executed
+	if r.proto != frontproxy.H2 { // over HTTP/2 net/http may send a POST again that has been executed
 		m.stdPOST.wantNeverTwice(t)
 	}
 	for _, o := range []outcome{m.get, m.sureGET} {

@@ -7,9 +7,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"testing"
 	"time"
 
+	"example.com/connwise/internal/frontproxy"
 	"example.com/connwise/internal/probe"
 )
 
@@ -21,13 +23,13 @@ const (
 // A probe finds what the proxy was told: after how long it closes an idle connection, and
 // after how many requests a busy one.
 func TestProbeFindsTheSettings(t *testing.T) {
-	probed := []kind{nginx, haproxy, caddy}
+	probed := []frontproxy.Kind{frontproxy.Nginx, frontproxy.HAProxy, frontproxy.Caddy}
 	eachVariant(t, func(t *testing.T, v variant) {
 		limit := 0
-		if v.kind.limits {
+		if slices.Contains(v.kind.Limits, v.proto) {
 			limit = keepRequests
 		}
-		r := newRigOf(t, v, settings{idle: probeIdle, requests: limit}, startOrigin(t))
+		r := newRigOf(t, v, frontproxy.Settings{Idle: probeIdle, Requests: limit}, startOrigin(t))
 		p := r.probe(t)
 		if e := p.Idle; e == nil || e.Ended == 0 || e.Failed > 0 {
 			t.Errorf("idle connections: %+v", e)
@@ -42,17 +44,15 @@ func TestProbeFindsTheSettings(t *testing.T) {
 			t.Errorf("requests on one connection: %+v, want %d, limited: %v", p.Requests, want, limit > 0)
 		}
 		t.Logf("idle %v to %v, %v; %d requests, limited: %v", p.Idle.Min, p.Idle.Max, p.Idle.How, p.Requests.Served, p.Requests.Limited)
-	}, direct(overHTTP1(append(probed, apache)...), overHTTP2(probed...)))
+	}, direct(overHTTP1(append(probed, frontproxy.Apache)...), overHTTP2(probed...)))
 }
 
 // probe measures the way's protocol.
 func (r *rig) probe(t *testing.T) probe.Protocol {
 	t.Helper()
 	o := probe.Options{URL: r.url, Requests: probeRequests, Max: 2 * probeIdle}
-	o.Protos = []string{map[proto]string{overH1: probe.H1, overTLS: probe.H1S, overH2: probe.H2}[r.proto]}
-	if r.pair != nil {
-		o.RootCAs = r.pair.roots
-	}
+	o.Protos = []string{map[frontproxy.Proto]string{frontproxy.H1: probe.H1, frontproxy.TLS: probe.H1S, frontproxy.H2: probe.H2}[r.proto]}
+	o.RootCAs = r.roots
 	p, err := probe.New(o)
 	if err != nil {
 		t.Fatal(err)

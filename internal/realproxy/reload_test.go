@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/connwise/internal/frontproxy"
 	"example.com/connwise/internal/peer"
 	"example.com/connwise/pool"
 )
@@ -29,17 +30,17 @@ func TestReloadSparesGETsAndSendsNoPOSTTwice(t *testing.T) {
 		r := newRig(t, v, shortIdle)
 		m := r.disturb(t, r.reloadOften)
 		for _, gets := range []outcome{m.get, m.sureGET} {
-			lost := slices.DeleteFunc(gets.failures(), func(a attempt) bool { return v.kind.cutsReload && (a.gaveUp() || a.brokeOff()) })
+			lost := slices.DeleteFunc(gets.failures(), func(a attempt) bool { return v.kind.CutsReload && (a.gaveUp() || a.brokeOff()) })
 			// A proxy that gives up all connections at once can close each on which a GET is sent
 			// again. That is rare.
 			if len(lost) > gets.requests/fewGETs {
 				t.Errorf("%s: %d of %d failed: %s", gets.client, len(lost), gets.requests, gets.kinds())
 			}
 		}
-		if !v.kind.cutsReload {
+		if !v.kind.CutsReload {
 			m.sure.wantClean(t)
 		}
-		if v.proto == overH2 && !v.kind.cutsReload {
+		if v.proto == frontproxy.H2 && !v.kind.CutsReload {
 			m.post.wantClean(t)
 		}
 		m.post.wantMayHaveRun(t, m.executed)
@@ -57,7 +58,7 @@ func (r *rig) reloadTimes(n int) error {
 	defer tick.Stop()
 	for range n {
 		<-tick.C
-		if err := r.front.reloadNow(); err != nil {
+		if err := r.front.Reload(); err != nil {
 			return err
 		}
 	}

@@ -6,11 +6,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"example.com/connwise/internal/frontproxy"
 )
 
 // keepAge makes connections go between two reloads, too: over HTTP/2 a reload ends all at once.
 func (v variant) keepAge() time.Duration {
-	if v.proto == overH2 {
+	if v.proto == frontproxy.H2 {
 		return reloadEvery * 7 / 10
 	}
 	return 2 * reloadEvery
@@ -51,7 +53,7 @@ func TestReloadOfWarmConnectionsIsAsAnyOther(t *testing.T) {
 		get.wantClean(t)
 		post.wantNeverTwice(t)
 		post.wantMayHaveRun(t, executed)
-		if v.proto == overH2 {
+		if v.proto == frontproxy.H2 {
 			post.wantClean(t)
 		}
 		if most := 2*plainPOST.failed + 5; post.failed > most { // either is a handful, by chance
@@ -62,5 +64,5 @@ func TestReloadOfWarmConnectionsIsAsAnyOther(t *testing.T) {
 		}
 		keeping.close(t)
 		plain.close(t)
-	}, direct([]variant{{kind: nginx, proto: overH1}, {kind: caddy, proto: overTLS}, {kind: nginx, proto: overH2}, {kind: haproxy, proto: overH2}}))
+	}, direct([]variant{{kind: frontproxy.Nginx, proto: frontproxy.H1}, {kind: frontproxy.Caddy, proto: frontproxy.TLS}, {kind: frontproxy.Nginx, proto: frontproxy.H2}, {kind: frontproxy.HAProxy, proto: frontproxy.H2}}))
 }

@@ -3,11 +3,13 @@
 package realproxy
 
 import (
+	"crypto/x509"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"example.com/connwise/internal/frontproxy"
 	"example.com/connwise/internal/peer"
 )
 
@@ -23,32 +25,15 @@ const (
 	keepRequests = 20
 )
 
-// A proto is what clients speak with the proxy.
-type proto string
-
-const (
-	overH1  proto = "h1"
-	overTLS proto = "tls" // HTTP/1.1
-	overH2  proto = "h2"  // with TLS
-)
-
-// major is the HTTP version's first number.
-func (p proto) major() int {
-	if p == overH2 {
-		return 2
-	}
-	return 1
-}
-
 // A variant is one kind of way from the clients to the origin.
 type variant struct {
-	kind  kind
-	proto proto
+	kind  frontproxy.Kind
+	proto frontproxy.Proto
 	delay time.Duration // each way; zero: no relay
 }
 
 func (v variant) String() string {
-	s := v.kind.name + "/" + string(v.proto)
+	s := v.kind.Name + "/" + string(v.proto)
 	if v.delay > 0 {
 		s += "/relay"
 	}
@@ -56,12 +41,14 @@ func (v variant) String() string {
 }
 
 // overHTTP1 are all ways of HTTP/1.1 through the given kinds of proxy.
-func overHTTP1(kinds ...kind) []variant { return variants(kinds, overH1, overTLS) }
+func overHTTP1(kinds ...frontproxy.Kind) []variant {
+	return variants(kinds, frontproxy.H1, frontproxy.TLS)
+}
 
 // overHTTP2 are all ways of HTTP/2 through them.
-func overHTTP2(kinds ...kind) []variant { return variants(kinds, overH2) }
+func overHTTP2(kinds ...frontproxy.Kind) []variant { return variants(kinds, frontproxy.H2) }
 
-func variants(kinds []kind, protos ...proto) []variant {
+func variants(kinds []frontproxy.Kind, protos ...frontproxy.Proto) []variant {
 	var vs []variant
 	for _, k := range kinds {
 		for _, p := range protos {
@@ -111,8 +98,8 @@ type origin interface {
 
 // A front is what clients connect to.
 type front interface {
-	reloadNow() error
-	stop()
+	Reload() error
+	Stop()
 }
 
 // A rig is an origin, a proxy in front of it, and maybe a relay in front of that. It ends
@@ -122,8 +109,8 @@ type rig struct {
 	origin origin
 	idle   time.Duration // the front's idle timeout
 	front  front
-	proxy  *proxy   // the front, if it is a proxy
-	pair   *keyPair // nil without TLS
+	proxy  *frontproxy.Proxy // the front, if it is a proxy
+	roots  *x509.CertPool    // that clients have to trust; nil without TLS
 	url    string
 	ids    atomic.Uint64 // the last id given to a request
 }
@@ -131,36 +118,26 @@ type rig struct {
 // newRig makes a rig whose proxy closes idle connections.
 func newRig(t *testing.T, v variant, idle time.Duration) *rig {
 	t.Helper()
-	return newRigOf(t, v, settings{idle: idle}, startOrigin(t))
+	return newRigOf(t, v, frontproxy.Settings{Idle: idle}, startOrigin(t))
 }
 
-func newRigOf(t *testing.T, v variant, s settings, o origin) *rig {
+func newRigOf(t *testing.T, v variant, s frontproxy.Settings, o origin) *rig {
 	t.Helper()
-	r := &rig{variant: v, origin: o, idle: s.idle}
-	r.pair = v.keyPair(t)
-	s.origin, s.http2 = o.Addr(), v.proto == overH2
-	r.proxy = startProxy(t, v.kind, s, r.pair)
-	r.front = r.proxy
-	r.url = v.url(t, r.proxy.addr)
+	r := &rig{variant: v, origin: o, idle: s.Idle}
+	s.Origin, s.Proto = o.Addr(), v.proto
+	r.proxy = startProxy(t, v.kind, s)
+	r.front, r.roots = r.proxy, r.proxy.Roots()
+	r.url = v.url(t, r.proxy.Addr())
 	return r
-}
-
-// keyPair makes one where clients come with TLS.
-func (v variant) keyPair(t *testing.T) *keyPair {
-	if v.proto == overH1 {
-		return nil
-	}
-	pair := newKeyPair(t)
-	return &pair
 }
 
 // url is where clients find what listens at addr: there, or at a relay to it.
 func (v variant) url(t *testing.T, addr string) string {
 	t.Helper()
 	if v.delay > 0 {
-		addr = startRelay(t, addr, v.delay).addr()
+		addr = startRelay(t, addr, v.delay).Addr()
 	}
-	if v.proto == overH1 {
+	if v.proto == frontproxy.H1 {
 		return "http://" + addr + "/"
 	}
 	return "https://" + addr + "/"
@@ -181,7 +158,7 @@ func startOrigin(t *testing.T) *peer.Server {
 // executions ends the front and the origin and returns the final count: nothing is
 // executed later.
 func (r *rig) executions() peer.Executions {
-	r.front.stop()
+	r.front.Stop()
 	r.origin.Close()
 	return r.origin.Report().Executed
 }

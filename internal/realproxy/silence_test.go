@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/connwise/internal/frontproxy"
 	"example.com/connwise/pool"
 )
 
@@ -38,7 +39,7 @@ func TestCloseUnderLoadLeavesNothing(t *testing.T) {
 		if !slices.ContainsFunc(o.failures(), underWay) {
 			t.Error("Close ended no request that was under way")
 		}
-	}, overHTTP1(nginx, haproxy), overHTTP2(nginx, haproxy))
+	}, overHTTP1(frontproxy.Nginx, frontproxy.HAProxy), overHTTP2(frontproxy.Nginx, frontproxy.HAProxy))
 }
 
 // underWay tells whether a byte of the request had left when it failed.
@@ -95,7 +96,7 @@ func checkSilent(t *testing.T, p *pool.Transport) {
 // silentStats waits for connections that the pool is closing for another reason just now,
 // on goroutines of its own. There is no event for it.
 func silentStats(p *pool.Transport) pool.Stats {
-	for deadline := time.Now().Add(startTime); ; pause(time.Millisecond, nil) {
+	for deadline := time.Now().Add(frontproxy.StartTime); ; pause(time.Millisecond, nil) {
 		s := p.Stats()
 		busy := slices.ContainsFunc(s.Hosts, func(h pool.HostStats) bool { return h.Open > 0 || h.Dialing > 0 })
 		if !busy || time.Now().After(deadline) {

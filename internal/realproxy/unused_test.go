@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"example.com/connwise/internal/frontproxy"
 	"example.com/connwise/pool"
 )
 
@@ -74,25 +75,22 @@ func runUnused(t *testing.T, vs []variant, s *stalls) (runs []*unusedRun) {
 // its own for those, else by the idle timeout.
 func unusedVariants(delay time.Duration) []variant {
 	return slices.DeleteFunc(append(overHTTP1(http1Kinds...), overHTTP2(allKinds...)...), func(v variant) bool {
-		return v.delay != delay || v.proto != overH2 && !v.timesUnused()
+		return v.delay != delay || v.proto != frontproxy.H2 && !v.timesUnused()
 	})
 }
 
-func (v variant) timesUnused() bool { return slices.Contains(v.kind.unused, v.proto) }
+func (v variant) timesUnused() bool { return slices.Contains(v.kind.Unused, v.proto) }
 
 // installed are those of the ways whose proxy is there. For another there is a test that is
 // skipped or, with CI=true, fails.
 func installed(t *testing.T, vs []variant) []variant {
 	t.Helper()
 	return slices.DeleteFunc(vs, func(v variant) bool {
-		missing := slices.IndexFunc(v.kind.programs, func(p program) bool {
-			_, ok := lookProgram(p.name)
-			return !ok
-		})
-		if missing >= 0 {
-			t.Run(v.String(), func(t *testing.T) { findProgram(t, v.kind.programs[missing].name) })
+		err := v.kind.Installed()
+		if err != nil {
+			t.Run(v.String(), func(t *testing.T) { wantInstalled(t, v.kind) })
 		}
-		return missing >= 0
+		return err != nil
 	})
 }
 
@@ -113,9 +111,9 @@ type unusedRun struct {
 
 func startUnused(t *testing.T, v variant) *unusedRun {
 	t.Helper()
-	s := settings{idle: shortIdle, unused: shortIdle}
+	s := frontproxy.Settings{Idle: shortIdle, Unused: shortIdle}
 	if v.timesUnused() {
-		s.idle = 2 * shortIdle
+		s.Idle = 2 * shortIdle
 	}
 	u := &unusedRun{rig: newRigOf(t, v, s, startOrigin(t)), rec: &record{client: v.String()}}
 	u.client = newConnwise(u.rig)
@@ -223,7 +221,7 @@ func (u *unusedRun) check(t *testing.T, s *stalls) {
 	if n := u.closed(); n > minIdle && len(s.atLeast(learntJitter).spans) == 0 {
 		t.Errorf("the proxy closed %d connections later than %v after the start", n, unusedLesson)
 	}
-	if !u.timesUnused() || u.proto == overH2 {
+	if !u.timesUnused() || u.proto == frontproxy.H2 {
 		return // its connections are all used; or it has no timer but the one that is known
 	}
 	least := shortIdle * 9 / 10
@@ -233,7 +231,7 @@ func (u *unusedRun) check(t *testing.T, s *stalls) {
 	if d := h.LearntUnused; d < least || d > shortIdle*13/10 || h.UnusedLimit == 0 || h.UnusedLimit >= d {
 		t.Errorf("learnt that unused connections are closed after %v, limit %v; the proxy's timer is %v", d, h.UnusedLimit, shortIdle)
 	}
-	if n := h.IdleCloses["408"]; u.kind.says408 != (n > 0) {
+	if n := h.IdleCloses["408"]; u.kind.Says408 != (n > 0) {
 		t.Errorf("%d connections ended with a 408", n)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"example.com/connwise/internal/frontproxy"
 )
 
 // How a client sends: busy lanes have no idle time to speak of, paced ones idle for 150 to
@@ -58,7 +60,7 @@ func script(file string, options ...string) func(*testing.T, files, string, stri
 	return func(_ *testing.T, f files, path, base, name string, d time.Duration) []*exec.Cmd {
 		args := []string{"testdata/" + file, base, name, strconv.Itoa(busyLanes), strconv.Itoa(pacedLanes),
 			strconv.FormatFloat(d.Seconds(), 'f', 3, 64), f.ca}
-		return []*exec.Cmd{command(path, append(args, options...)...)}
+		return []*exec.Cmd{frontproxy.Command(path, append(args, options...)...)}
 	}
 }
 
@@ -72,7 +74,7 @@ func curls(t *testing.T, f files, path, base, name string, d time.Duration) (cmd
 		}
 		lane := fmt.Sprintf("%s-%d", name, i)
 		config := curlConfig(base, lane, f.ca, perSecond*int(d/time.Second))
-		cmds = append(cmds, command(path, "--disable", "--silent", "--rate", fmt.Sprintf("%d/s", perSecond),
+		cmds = append(cmds, frontproxy.Command(path, "--disable", "--silent", "--rate", fmt.Sprintf("%d/s", perSecond),
 			"--config", f.write(t, lane+".curl", []byte(config))))
 	}
 	return cmds

@@ -3,8 +3,6 @@
 package sidecartest
 
 import (
-	"crypto/x509"
-	"encoding/pem"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/connwise/internal/frontproxy"
 	"example.com/connwise/internal/peer"
 	"example.com/connwise/internal/texttable"
 )
@@ -28,14 +27,14 @@ func newFiles(t *testing.T) files {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := x509.MarshalPKCS8PrivateKey(a.Certificate().PrivateKey)
+	cert, key, err := frontproxy.PEM(a.Certificate())
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := files{dir: t.TempDir(), authority: a}
 	f.ca = f.write(t, "ca.pem", a.PEM())
-	f.cert = f.write(t, "cert.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Certificate[0]}))
-	f.key = f.write(t, "key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
+	f.cert = f.write(t, "cert.pem", cert)
+	f.key = f.write(t, "key.pem", key)
 	return f
 }
 
@@ -52,7 +51,7 @@ func (f files) write(t *testing.T, name string, b []byte) string {
 var listening = regexp.MustCompile(`msg=listening clients=(\S+)`)
 
 // startSidecar starts one before a server with the files' certificate, and returns its URL.
-func startSidecar(t *testing.T, f files, upstream string) (*process, string) {
+func startSidecar(t *testing.T, f files, upstream string) (*frontproxy.Process, string) {
 	t.Helper()
 	p, match := start(t, listening, connwise, "proxy", "--upstream", upstream, "--tls-ca-file", f.ca,
 		"--listen", "127.0.0.1:0")

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/connwise/internal/frontproxy"
 )
 
 const (
@@ -32,11 +34,11 @@ const (
 // A target is what wrk sends to.
 type target struct {
 	name, url string
-	lone      bool     // with one connection only
-	proc      *process // nil: memory isn't looked at
-	alone     []load   // with one connection, a second each
-	many      []load   // with manyConns, a round each
-	memory    []int64  // bytes, after each round of many
+	lone      bool                // with one connection only
+	proc      *frontproxy.Process // nil: memory isn't looked at
+	alone     []load              // with one connection, a second each
+	many      []load              // with manyConns, a round each
+	memory    []int64             // bytes, after each round of many
 }
 
 // TestLoad has wrk send straight to a server that reloads every second, through nginx, through Go's
@@ -132,7 +134,7 @@ var wrkResult = regexp.MustCompile(`RESULT (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (
 
 func runWrk(t *testing.T, wrk, url string, conns int, d time.Duration) load {
 	t.Helper()
-	out, err := command(wrk, "-t1", "-c"+strconv.Itoa(conns), "-d"+strconv.Itoa(int(d/time.Second))+"s",
+	out, err := frontproxy.Command(wrk, "-t1", "-c"+strconv.Itoa(conns), "-d"+strconv.Itoa(int(d/time.Second))+"s",
 		"-s", "testdata/wrk.lua", url+"/").CombinedOutput()
 	match := wrkResult.FindSubmatch(out)
 	if err != nil || match == nil {
@@ -149,9 +151,9 @@ func runWrk(t *testing.T, wrk, url string, conns int, d time.Duration) load {
 }
 
 // resident is the memory of a process and of its children that is in RAM, in bytes.
-func resident(t *testing.T, p *process) int64 {
+func resident(t *testing.T, p *frontproxy.Process) int64 {
 	t.Helper()
-	pid := strconv.Itoa(p.cmd.Process.Pid)
+	pid := strconv.Itoa(p.Pid())
 	children, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
 	if err != nil {
 		t.Logf("children of %s: %v", pid, err) // the kernel may be without

@@ -1,28 +1,29 @@
-//go:build proxies && unix
+//go:build unix
 
-package realproxy
+package frontproxy
 
 import "fmt"
 
-// caddy announces each close of an HTTP/2 connection by a GOAWAY with the last stream
+// Caddy announces each close of an HTTP/2 connection by a GOAWAY with the last stream
 // that it took, and drops later ones without a word. It has a connection to the origin
 // for each request.
-var caddy = kind{
-	name: "caddy",
+var Caddy = Kind{
+	Name: "caddy",
 	programs: []program{{
 		name:    "caddy",
-		args:    func(s settings) []string { return []string{"run", "--config", s.file("conf.json")} },
+		args:    func(s setup) []string { return []string{"run", "--config", s.file("conf.json")} },
 		running: "serving initial configuration",
 	}},
-	files: func(s settings) map[string]string { return map[string]string{"conf.json": caddyConfig(s)} },
-	reloadArgs: func(s settings) []string {
+	files: func(s setup) map[string]string { return map[string]string{"conf.json": caddyConfig(s)} },
+	reloadArgs: func(s setup) []string {
 		return []string{"reload", "--force", "--config", s.file("conf.json"), "--address", "unix/" + s.file("admin")}
 	},
-	replaced: "stopped previous server",
-	unused:   []proto{overH1, overTLS},
+	Replaced: "stopped previous server",
+	Protos:   []Proto{H1, TLS, H2},
+	Unused:   []Proto{H1, TLS},
 }
 
-func caddyConfig(s settings) string {
+func caddyConfig(s setup) string {
 	return fmt.Sprintf(`{
 	"admin": {"listen": "unix/%[1]s", "config": {"persist": false}},
 	"storage": {"module": "file_system", "root": "%[2]s"},
@@ -43,11 +44,11 @@ func caddyConfig(s settings) string {
 		}}}
 	}
 }
-`, s.file("admin"), s.dir, caddyTLS(s), s.addr, s.idle, caddyPolicies(s), s.origin, s.unused)
+`, s.file("admin"), s.dir, caddyTLS(s), s.addr, s.Idle, caddyPolicies(s), s.Origin, s.Unused)
 }
 
-func caddyTLS(s settings) string {
-	if s.certFile == "" {
+func caddyTLS(s setup) string {
+	if s.Proto == H1 {
 		return ""
 	}
 	return fmt.Sprintf(`"tls": {
@@ -57,8 +58,8 @@ func caddyTLS(s settings) string {
 }
 
 // caddyPolicies make the server one with TLS.
-func caddyPolicies(s settings) string {
-	if s.certFile == "" {
+func caddyPolicies(s setup) string {
+	if s.Proto == H1 {
 		return ""
 	}
 	return `"tls_connection_policies": [{}],`

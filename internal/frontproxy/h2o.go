@@ -1,29 +1,30 @@
-//go:build proxies && unix
+//go:build unix
 
-package realproxy
+package frontproxy
 
 import (
 	"fmt"
 	"syscall"
 )
 
-// h2o announces an idle HTTP/2 connection's close by a GOAWAY. A reload starts a new
+// H2O announces an idle HTTP/2 connection's close by a GOAWAY. A reload starts a new
 // worker; the old one, about a second later, sends a GOAWAY that names no last stream,
 // and after another second the true one. It has a connection to the origin for each request.
-var h2o = kind{
-	name: "h2o",
+var H2O = Kind{
+	Name: "h2o",
 	programs: []program{{
 		name:    "h2o",
-		args:    func(s settings) []string { return []string{"-m", "master", "-c", s.file("conf")} },
+		args:    func(s setup) []string { return []string{"-m", "master", "-c", s.file("conf")} },
 		running: "is ready to serve requests",
 	}},
-	files:     func(s settings) map[string]string { return map[string]string{"conf": h2oConfig(s)} },
+	files:     func(s setup) map[string]string { return map[string]string{"conf": h2oConfig(s)} },
 	reload:    syscall.SIGHUP,
 	reloading: "received HUP",
-	replaced:  "killing old workers",
+	Protos:    []Proto{TLS, H2},
+	Replaced:  "killing old workers",
 }
 
-func h2oConfig(s settings) string {
+func h2oConfig(s setup) string {
 	_, port := split(s.addr)
 	return fmt.Sprintf(`listen:
   host: 127.0.0.1
@@ -43,5 +44,5 @@ hosts:
       /:
         proxy.reverse.url: http://%s/
         proxy.timeout.keepalive: 0
-`, port, s.certFile, s.keyFile(), whenRoot("user: "+ownUser()), seconds(s.idle), s.file("pid"), s.origin)
+`, port, s.certFile, s.keyFile(), whenRoot("user: "+ownUser()), seconds(s.Idle), s.file("pid"), s.Origin)
 }

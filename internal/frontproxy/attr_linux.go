@@ -1,6 +1,4 @@
-//go:build proxies
-
-package realproxy
+package frontproxy
 
 import "syscall"
 

@@ -1,44 +1,45 @@
-//go:build proxies && unix
+//go:build unix
 
-package realproxy
+package frontproxy
 
 import (
 	"fmt"
 	"syscall"
 )
 
-// hitch ends TLS in front of Varnish, which speaks HTTP/2 and closes idle connections
+// Hitch ends TLS in front of Varnish, which speaks HTTP/2 and closes idle connections
 // without a GOAWAY. A reload of hitch, which knows nothing of HTTP, cuts connections with
 // requests on them. Varnish has a connection to the origin for each request.
-var hitch = kind{
-	name: "varnish+hitch",
+var Hitch = Kind{
+	Name: "varnish+hitch",
 	programs: []program{{
 		name:    "varnishd",
 		args:    varnishArgs,
 		running: "said Child starts",
 	}, {
 		name:    "hitch",
-		args:    func(s settings) []string { return []string{"--config=" + s.file("hitch")} },
+		args:    func(s setup) []string { return []string{"--config=" + s.file("hitch")} },
 		running: "Process 1 online",
 	}},
-	files: func(s settings) map[string]string {
+	files: func(s setup) map[string]string {
 		return map[string]string{"vcl": varnishConfig(s), "hitch": hitchConfig(s)}
 	},
 	reload:     syscall.SIGHUP,
 	reloading:  "Initiating configuration reload",
-	replaced:   "is now exiting",
-	silentIdle: true,
-	cutsReload: true,
+	Replaced:   "is now exiting",
+	Protos:     []Proto{TLS, H2},
+	SilentIdle: true,
+	CutsReload: true,
 }
 
-func varnishArgs(s settings) []string {
+func varnishArgs(s setup) []string {
 	return []string{"-F", "-j", "none", "-n", s.file("varnish"), "-T", "none", "-f", s.file("vcl"),
 		"-a", s.inner + ",PROXY", "-s", "default,8m", "-p", "feature=+http2",
-		"-p", "thread_pools=1", "-p", "thread_pool_min=50", "-p", fmt.Sprintf("timeout_idle=%v", s.idle.Seconds())}
+		"-p", "thread_pools=1", "-p", "thread_pool_min=50", "-p", fmt.Sprintf("timeout_idle=%v", s.Idle.Seconds())}
 }
 
-func varnishConfig(s settings) string {
-	host, port := split(s.origin)
+func varnishConfig(s setup) string {
+	host, port := split(s.Origin)
 	return fmt.Sprintf(`vcl 4.1;
 backend origin {
 	.host = "%s";
@@ -50,7 +51,7 @@ sub vcl_backend_fetch { set bereq.http.Connection = "close"; }
 }
 
 // hitchConfig has another user than root, as hitch insists on that.
-func hitchConfig(s settings) string {
+func hitchConfig(s setup) string {
 	host, port := split(s.addr)
 	innerHost, innerPort := split(s.inner)
 	return fmt.Sprintf(`frontend = "[%s]:%s"

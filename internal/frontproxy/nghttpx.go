@@ -1,32 +1,34 @@
-//go:build proxies && unix
+//go:build unix
 
-package realproxy
+package frontproxy
 
 import (
 	"fmt"
 	"syscall"
 )
 
-// nghttpx closes an idle HTTP/2 connection without a GOAWAY, also right after it has answered
+// Nghttpx closes an idle HTTP/2 connection without a GOAWAY, also right after it has answered
 // a PING: its timer goes by requests. At a reload it sends one
 // that names no last stream, and the true one 2 s later; what comes in between it serves.
 // It never passes a request on a second time.
-var nghttpx = kind{
-	name: "nghttpx",
+var Nghttpx = Kind{
+	Name: "nghttpx",
 	programs: []program{{
 		name:    "nghttpx",
-		args:    func(s settings) []string { return []string{"--conf=" + s.file("conf")} },
+		args:    func(s setup) []string { return []string{"--conf=" + s.file("conf")} },
 		running: "Created worker thread #1",
 	}},
-	files:      func(s settings) map[string]string { return map[string]string{"conf": nghttpxConfig(s)} },
+	files:      func(s setup) map[string]string { return map[string]string{"conf": nghttpxConfig(s)} },
 	reload:     syscall.SIGHUP,
 	reloading:  "Reloading configuration",
-	replaced:   "Graceful shutdown commencing",
-	silentIdle: true,
-	deafIdle:   true,
+	Replaced:   "Graceful shutdown commencing",
+	Protos:     []Proto{TLS, H2},
+	Limits:     []Proto{TLS, H2},
+	SilentIdle: true,
+	DeafIdle:   true,
 }
 
-func nghttpxConfig(s settings) string {
+func nghttpxConfig(s setup) string {
 	return fmt.Sprintf(`frontend=%s
 backend=%s
 private-key-file=%s
@@ -39,15 +41,15 @@ frontend-keep-alive-timeout=%[5]dms
 backend-keep-alive-timeout=1ms
 log-level=NOTICE
 errorlog-file=/dev/stderr
-`, comma(s.addr), comma(s.origin), s.keyFile(), s.certFile, s.idle.Milliseconds(), nghttpxLimit(s))
+`, comma(s.addr), comma(s.Origin), s.keyFile(), s.certFile, s.Idle.Milliseconds(), nghttpxLimit(s))
 }
 
 // nghttpxLimit is a line, as none means no limit, and zero a connection for each request.
-func nghttpxLimit(s settings) string {
-	if s.requests == 0 {
+func nghttpxLimit(s setup) string {
+	if s.Requests == 0 {
 		return ""
 	}
-	return fmt.Sprintf("frontend-max-requests=%d", s.requests)
+	return fmt.Sprintf("frontend-max-requests=%d", s.Requests)
 }
 
 // comma is an address as nghttpx writes it.

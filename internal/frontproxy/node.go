@@ -1,6 +1,6 @@
-//go:build proxies && unix
+//go:build unix
 
-package realproxy
+package frontproxy
 
 import (
 	"strconv"
@@ -8,39 +8,40 @@ import (
 	"syscall"
 )
 
-// node is a reverse proxy of Node's own modules. It is the only kind that says its idle
+// Node is a reverse proxy of Node's own modules. It is the only kind that says its idle
 // timeout unasked. It closes with a FIN and no close_notify. Node lets connections idle for
 // longer than it says, how much longer depends on its version; this one keeps its word, so
 // that the race about the timeout is as hard as with the others. At a reload new workers
 // take over; old ones end idle connections, and the others behind their answers.
-var node = kind{
-	name: "node",
+var Node = Kind{
+	Name: "node",
 	programs: []program{{
 		name:    "node",
-		args:    func(s settings) []string { return []string{s.file("proxy.js")} },
+		args:    func(s setup) []string { return []string{s.file("proxy.js")} },
 		running: "workers are listening",
 	}},
-	files:     func(s settings) map[string]string { return map[string]string{"proxy.js": nodeProgram(s)} },
+	files:     func(s setup) map[string]string { return map[string]string{"proxy.js": nodeProgram(s)} },
 	reload:    syscall.SIGHUP,
 	reloading: "got SIGHUP",
-	replaced:  "worker has left",
-	limits:    true,
-	unused:    []proto{overH1},
-	says408:   true,
-	tells:     true,
+	Replaced:  "worker has left",
+	Protos:    []Proto{H1, TLS},
+	Limits:    []Proto{H1}, // Node has none over TLS
+	Unused:    []Proto{H1},
+	Says408:   true,
+	Tells:     true,
 }
 
 // nodeProgram is the proxy. Its constants are Go's quoted strings, which JavaScript reads
 // alike: addresses and paths have nothing that differs.
-func nodeProgram(s settings) string {
+func nodeProgram(s setup) string {
 	host, port := split(s.addr)
-	originHost, originPort := split(s.origin)
+	originHost, originPort := split(s.Origin)
 	return strings.NewReplacer(
 		"HOST", strconv.Quote(host), "PORT", port,
 		"ORIGIN_HOST", strconv.Quote(originHost), "ORIGIN_PORT", originPort,
-		"IDLE", strconv.FormatInt(s.idle.Milliseconds(), 10),
-		"UNUSED", strconv.FormatInt(s.unused.Milliseconds(), 10),
-		"REQUESTS", strconv.Itoa(s.requests),
+		"IDLE", strconv.FormatInt(s.Idle.Milliseconds(), 10),
+		"UNUSED", strconv.FormatInt(s.Unused.Milliseconds(), 10),
+		"REQUESTS", strconv.Itoa(s.Requests),
 		"CERT_FILE", strconv.Quote(s.certFile), "KEY_FILE", strconv.Quote(s.keyFile()),
 	).Replace(nodeSource)
 }

@@ -1,6 +1,6 @@
-//go:build proxies && unix && !linux
+//go:build unix && !linux
 
-package realproxy
+package frontproxy
 
 import "syscall"
 

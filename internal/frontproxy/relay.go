@@ -1,22 +1,20 @@
-//go:build proxies && unix
-
-package realproxy
+package frontproxy
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
-	"testing"
 	"time"
 )
 
-// A relay stands between clients and a proxy and makes the way longer: all that comes in
+// A Relay stands between clients and a proxy and makes the way longer: all that comes in
 // on one side leaves on the other after delay. A FIN is passed on as a FIN, behind the
 // bytes before it, and an RST as an RST. An RST that follows a FIN is noticed with the
 // next write only, and passed on then. A connection that the proxy refuses is accepted
 // and reset, as load balancers do.
-type relay struct {
+type Relay struct {
 	ln    net.Listener
 	to    string
 	delay time.Duration
@@ -28,22 +26,21 @@ type relay struct {
 	closed bool
 }
 
-// startRelay listens on a port of its own. It ends with the test.
-func startRelay(t *testing.T, to string, delay time.Duration) *relay {
-	t.Helper()
+// StartRelay starts one to an address, on a port of its own. The caller has to Close it.
+func StartRelay(to string, delay time.Duration) (*Relay, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return nil, fmt.Errorf("frontproxy: %w", err)
 	}
-	r := &relay{ln: ln, to: to, delay: delay, done: make(chan struct{}), open: make(map[*net.TCPConn]struct{})}
+	r := &Relay{ln: ln, to: to, delay: delay, done: make(chan struct{}), open: make(map[*net.TCPConn]struct{})}
 	r.wg.Go(r.accept)
-	t.Cleanup(r.close)
-	return r
+	return r, nil
 }
 
-func (r *relay) addr() string { return r.ln.Addr().String() }
+// Addr is where clients connect to.
+func (r *Relay) Addr() string { return r.ln.Addr().String() }
 
-func (r *relay) accept() {
+func (r *Relay) accept() {
 	for {
 		c, err := r.ln.Accept()
 		if err != nil {
@@ -55,7 +52,7 @@ func (r *relay) accept() {
 
 // serve joins client to a connection of its own to the other side, until both ways of
 // both have ended.
-func (r *relay) serve(client *net.TCPConn) {
+func (r *Relay) serve(client *net.TCPConn) {
 	defer client.Close()
 	c, err := net.Dial("tcp", r.to)
 	if err != nil {
@@ -82,7 +79,7 @@ type parcel struct {
 }
 
 // carry takes bytes from one connection to the other, and what ends them.
-func (r *relay) carry(from, to *net.TCPConn) {
+func (r *Relay) carry(from, to *net.TCPConn) {
 	parcels := make(chan parcel, 64) // beyond that, TCP holds the sender back
 	r.wg.Go(func() { r.receive(from, parcels) })
 	ended := false // to takes no more: the rest is dropped
@@ -108,7 +105,7 @@ func (r *relay) carry(from, to *net.TCPConn) {
 	}
 }
 
-func (r *relay) receive(from *net.TCPConn, parcels chan<- parcel) {
+func (r *Relay) receive(from *net.TCPConn, parcels chan<- parcel) {
 	defer close(parcels)
 	for {
 		b := make([]byte, 16<<10)
@@ -121,7 +118,7 @@ func (r *relay) receive(from *net.TCPConn, parcels chan<- parcel) {
 }
 
 // until waits until due. It reports false when the relay was closed.
-func (r *relay) until(due time.Time) bool {
+func (r *Relay) until(due time.Time) bool {
 	timer := time.NewTimer(time.Until(due))
 	defer timer.Stop()
 	select {
@@ -137,8 +134,8 @@ func reset(c *net.TCPConn) {
 	_ = c.Close()
 }
 
-// keep notes the connections for close. It reports false when that has come already.
-func (r *relay) keep(cs ...*net.TCPConn) bool {
+// keep notes the connections for Close. It reports false when that has come already.
+func (r *Relay) keep(cs ...*net.TCPConn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range cs {
@@ -147,7 +144,7 @@ func (r *relay) keep(cs ...*net.TCPConn) bool {
 	return !r.closed
 }
 
-func (r *relay) forget(cs ...*net.TCPConn) {
+func (r *Relay) forget(cs ...*net.TCPConn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range cs {
@@ -155,9 +152,13 @@ func (r *relay) forget(cs ...*net.TCPConn) {
 	}
 }
 
-// close ends all connections and waits for the relay's goroutines.
-func (r *relay) close() {
+// Close ends all connections and waits for the relay's goroutines. It may be called again.
+func (r *Relay) Close() {
 	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return
+	}
 	r.closed = true
 	close(r.done)
 	_ = r.ln.Close()

@@ -1,6 +1,6 @@
-//go:build proxies && unix
+//go:build unix
 
-package realproxy
+package frontproxy
 
 import (
 	"cmp"
@@ -9,27 +9,28 @@ import (
 	"time"
 )
 
-// haproxy closes a client's connection after the idle timeout. Towards the origin it
+// HAProxy closes a client's connection after the idle timeout. Towards the origin it
 // has a connection for each request, and it never passes a request on a second
-// time. With a 408 it ends a connection on which no request came in time. A reload hands the listening socket to the new worker, so that no connection is
-// reset in its queue. On HTTP/2 it sends GOAWAY at an idle close, and at a reload one
+// time. With a 408 it ends a connection on which no request came in time. A reload hands the
+// listening socket to the new worker, so that no connection is reset in its queue. On HTTP/2 it sends GOAWAY at an idle close, and at a reload one
 // that names no last stream: it serves what comes, and leaves the close to the client.
-var haproxy = kind{
-	name: "haproxy",
+var HAProxy = Kind{
+	Name: "haproxy",
 	programs: []program{{
 		name:    "haproxy",
-		args:    func(s settings) []string { return []string{"-W", "-db", "-f", s.file("conf")} },
+		args:    func(s setup) []string { return []string{"-W", "-db", "-f", s.file("conf")} },
 		running: "Loading success",
 	}},
-	files:     func(s settings) map[string]string { return map[string]string{"conf": haproxyConfig(s)} },
+	files:     func(s setup) map[string]string { return map[string]string{"conf": haproxyConfig(s)} },
 	reload:    syscall.SIGUSR2,
 	reloading: "Reloading HAProxy",
-	replaced:  "Former worker",
-	unused:    []proto{overH1, overTLS, overH2},
-	says408:   true,
+	Replaced:  "Former worker",
+	Protos:    []Proto{H1, TLS, H2},
+	Unused:    []Proto{H1, TLS, H2},
+	Says408:   true,
 }
 
-func haproxyConfig(s settings) string {
+func haproxyConfig(s setup) string {
 	return fmt.Sprintf(`global
 	maxconn 4096
 	nbthread 2
@@ -49,15 +50,15 @@ frontend clients
 	default_backend origin
 backend origin
 	server origin %s
-`, s.dir, cmp.Or(s.unused, 20*time.Second).Milliseconds(), s.idle.Milliseconds(), s.addr, haproxyTLS(s), s.origin)
+`, s.dir, cmp.Or(s.Unused, 20*time.Second).Milliseconds(), s.Idle.Milliseconds(), s.addr, haproxyTLS(s), s.Origin)
 }
 
 // haproxyTLS is the end of the bind line. HAProxy finds the key in the certificate's file.
-func haproxyTLS(s settings) string {
+func haproxyTLS(s setup) string {
 	switch {
-	case s.certFile == "":
+	case s.Proto == H1:
 		return ""
-	case s.http2:
+	case s.Proto == H2:
 		return "ssl alpn h2,http/1.1 crt " + s.certFile
 	default:
 		return "ssl alpn http/1.1 crt " + s.certFile

@@ -1,25 +1,25 @@
-//go:build proxies && unix
+//go:build unix
 
-package realproxy
+package frontproxy
 
 import "fmt"
 
-// ats is Apache Traffic Server. It counts idle time in ticks, up to 2 s for 1 s, and
+// ATS is Apache Traffic Server. It counts idle time in ticks, up to 2 s for 1 s, and
 // closes an idle HTTP/2 connection without a GOAWAY. It has no reload that ends
 // connections. It has a connection to the origin for each request and never passes a
 // request on a second time. The user "#-1" is whoever starts it.
-var ats = kind{
-	name: "ats",
+var ATS = Kind{
+	Name: "ats",
 	programs: []program{{
 		name:    "traffic_server",
-		args:    func(s settings) []string { return []string{"--run-root=" + s.file("runroot.yaml")} },
+		args:    func(s setup) []string { return []string{"--run-root=" + s.file("runroot.yaml")} },
 		running: "traffic server running",
 	}},
-	files: func(s settings) map[string]string {
+	files: func(s setup) map[string]string {
 		return map[string]string{
 			"runroot.yaml":             atsDirs(s),
 			"etc/records.config":       atsRecords(s),
-			"etc/remap.config":         "map / http://" + s.origin + "/\n",
+			"etc/remap.config":         "map / http://" + s.Origin + "/\n",
 			"etc/ssl_multicert.config": "dest_ip=* ssl_cert_name=" + s.certFile + " ssl_key_name=" + s.keyFile() + "\n",
 			"etc/ip_allow.yaml":        "ip_allow:\n  - {apply: in, ip_addrs: 127.0.0.1, action: allow, methods: ALL}\n",
 			"etc/storage.config":       "",
@@ -28,12 +28,13 @@ var ats = kind{
 			"log/.keep":                "",
 		}
 	},
-	coarse:     true,
-	silentIdle: true,
+	Protos:     []Proto{TLS, H2},
+	Coarse:     true,
+	SilentIdle: true,
 }
 
 // atsDirs says where things are. The programs' own directories aren't used.
-func atsDirs(s settings) string {
+func atsDirs(s setup) string {
 	return fmt.Sprintf(`prefix: %[1]s
 exec_prefix: %[1]s
 bindir: /usr/bin
@@ -50,7 +51,7 @@ cachedir: %[1]s
 `, s.dir)
 }
 
-func atsRecords(s settings) string {
+func atsRecords(s setup) string {
 	host, port := split(s.addr)
 	return fmt.Sprintf(`CONFIG proxy.config.http.server_ports STRING %s:ssl:ip-in=%s
 CONFIG proxy.config.admin.user_id STRING #-1
@@ -66,5 +67,5 @@ CONFIG proxy.config.url_remap.remap_required INT 1
 CONFIG proxy.config.log.logging_enabled INT 0
 CONFIG proxy.config.diags.output.note STRING E
 CONFIG proxy.config.diags.output.error STRING E
-`, port, host, seconds(s.idle))
+`, port, host, seconds(s.Idle))
 }

@@ -1,34 +1,35 @@
-//go:build proxies && unix
+//go:build unix
 
-package realproxy
+package frontproxy
 
 import (
 	"fmt"
 	"syscall"
 )
 
-// lighttpd takes 8 streams at a time, and counts idle time in whole seconds, up to 2.4 s for
+// Lighttpd takes 8 streams at a time, and counts idle time in whole seconds, up to 2.4 s for
 // 1 s. A reload ends its connections and starts anew with the same listening socket. Busy
 // HTTP/2 connections get a GOAWAY with the last stream; if a further one is under way by
 // then, lighttpd resets streams that it has passed on with PROTOCOL_ERROR.
-var lighttpd = kind{
-	name: "lighttpd",
+var Lighttpd = Kind{
+	Name: "lighttpd",
 	programs: []program{{
 		name:    "lighttpd",
-		args:    func(s settings) []string { return []string{"-D", "-f", s.file("conf")} },
+		args:    func(s setup) []string { return []string{"-D", "-f", s.file("conf")} },
 		running: "server started",
 	}},
-	files:      func(s settings) map[string]string { return map[string]string{"conf": lighttpdConfig(s)} },
+	files:      func(s setup) map[string]string { return map[string]string{"conf": lighttpdConfig(s)} },
 	reload:     syscall.SIGUSR1,
 	reloading:  "graceful shutdown started",
-	replaced:   "server stopped by",
-	coarse:     true,
-	cutsReload: true,
+	Replaced:   "server stopped by",
+	Protos:     []Proto{TLS, H2},
+	Coarse:     true,
+	CutsReload: true,
 }
 
-func lighttpdConfig(s settings) string {
+func lighttpdConfig(s setup) string {
 	host, port := split(s.addr)
-	originHost, originPort := split(s.origin)
+	originHost, originPort := split(s.Origin)
 	return fmt.Sprintf(`server.modules = ("mod_openssl", "mod_proxy")
 server.document-root = "%s"
 server.bind = "%s"
@@ -41,5 +42,5 @@ ssl.pemfile = "%s"
 ssl.privkey = "%s"
 server.feature-flags = ("server.graceful-shutdown-timeout" => 30)
 proxy.server = ("" => (("host" => "%s", "port" => %s)))
-`, s.dir, host, port, seconds(s.idle), s.certFile, s.keyFile(), originHost, originPort)
+`, s.dir, host, port, seconds(s.Idle), s.certFile, s.keyFile(), originHost, originPort)
 }

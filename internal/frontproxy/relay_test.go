@@ -1,6 +1,6 @@
-//go:build proxies && unix
+//go:build unix
 
-package realproxy
+package frontproxy
 
 import (
 	"errors"
@@ -21,17 +21,22 @@ func throughRelay(t *testing.T) (client, server *net.TCPConn) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	c, err := net.Dial("tcp", startRelay(t, ln.Addr().String(), testDelay).addr())
+	r, err := StartRelay(ln.Addr().String(), testDelay)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = ln.(*net.TCPListener).SetDeadline(time.Now().Add(startTime))
+	t.Cleanup(r.Close)
+	c, err := net.Dial("tcp", r.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = ln.(*net.TCPListener).SetDeadline(time.Now().Add(StartTime))
 	s, err := ln.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, end := range []net.Conn{c, s} {
-		_ = end.SetDeadline(time.Now().Add(startTime))
+		_ = end.SetDeadline(time.Now().Add(StartTime))
 		t.Cleanup(func() { end.Close() })
 	}
 	return c.(*net.TCPConn), s.(*net.TCPConn)

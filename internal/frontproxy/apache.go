@@ -1,6 +1,6 @@
-//go:build proxies && unix
+//go:build unix
 
-package realproxy
+package frontproxy
 
 import (
 	"fmt"
@@ -11,27 +11,28 @@ import (
 // apacheModules is where Debian keeps them.
 const apacheModules = "/usr/lib/apache2/modules/"
 
-// apache closes a client's connection after the idle timeout, and after one request more
+// Apache closes a client's connection after the idle timeout, and after one request more
 // than MaxKeepAliveRequests says. It then lingers: late bytes are acknowledged and thrown
 // away. It has a connection to the origin for each request. At a reload old processes
 // finish their requests, and new ones start up to a second later; the listening socket waits.
-var apache = kind{
-	name: "apache",
+var Apache = Kind{
+	Name: "apache",
 	programs: []program{{
 		name:    "apache2",
-		args:    func(s settings) []string { return []string{"-D", "FOREGROUND", "-f", s.file("conf")} },
+		args:    func(s setup) []string { return []string{"-D", "FOREGROUND", "-f", s.file("conf")} },
 		running: "resuming normal operations",
 	}},
-	files:     func(s settings) map[string]string { return map[string]string{"conf": apacheConfig(s)} },
+	files:     func(s setup) map[string]string { return map[string]string{"conf": apacheConfig(s)} },
 	reload:    syscall.SIGUSR1,
 	reloading: "Doing graceful restart",
-	replaced:  "graceful termination, workers joined",
-	limits:    true,
-	unused:    []proto{overH1, overTLS},
-	tells:     true,
+	Replaced:  "graceful termination, workers joined",
+	Protos:    []Proto{H1, TLS},
+	Limits:    []Proto{H1, TLS},
+	Unused:    []Proto{H1, TLS},
+	Tells:     true,
 }
 
-func apacheConfig(s settings) string {
+func apacheConfig(s setup) string {
 	return fmt.Sprintf(`ServerRoot %[1]s
 DefaultRuntimeDir %[1]s
 PidFile %[1]s/pid
@@ -53,19 +54,19 @@ MaxKeepAliveRequests %[6]d
 ProxyPass / http://%[7]s/ disablereuse=On retry=0
 %[8]s
 %[9]s
-`, s.dir, apacheUser(), apacheLoad(s), s.addr, s.idle.Milliseconds(), apacheLimit(s), s.origin, apacheTLS(s), apacheUnused(s))
+`, s.dir, apacheUser(), apacheLoad(s), s.addr, s.Idle.Milliseconds(), apacheLimit(s), s.Origin, apacheTLS(s), apacheUnused(s))
 }
 
 // apacheUser has another user than root, as Apache insists on that. It opens its files
 // before.
 func apacheUser() string { return whenRoot("User #65534\nGroup #65534") }
 
-func apacheLoad(s settings) string {
+func apacheLoad(s setup) string {
 	modules := []string{"mpm_event", "authz_core", "proxy", "proxy_http"}
-	if s.certFile != "" {
+	if s.Proto != H1 {
 		modules = append(modules, "ssl")
 	}
-	if s.unused > 0 {
+	if s.Unused > 0 {
 		modules = append(modules, "reqtimeout")
 	}
 	var b strings.Builder
@@ -76,10 +77,10 @@ func apacheLoad(s settings) string {
 }
 
 // apacheLimit is what MaxKeepAliveRequests has to be for so many requests; zero is no limit.
-func apacheLimit(s settings) int { return max(0, s.requests-1) }
+func apacheLimit(s setup) int { return max(0, s.Requests-1) }
 
-func apacheTLS(s settings) string {
-	if s.certFile == "" {
+func apacheTLS(s setup) string {
+	if s.Proto == H1 {
 		return ""
 	}
 	return fmt.Sprintf("SSLEngine on\nSSLCertificateFile %s\nSSLCertificateKeyFile %s", s.certFile, s.keyFile())
@@ -87,9 +88,9 @@ func apacheTLS(s settings) string {
 
 // apacheUnused also accepts connections on which nothing came yet, which the kernel else
 // keeps back.
-func apacheUnused(s settings) string {
-	if s.unused == 0 {
+func apacheUnused(s setup) string {
+	if s.Unused == 0 {
 		return ""
 	}
-	return fmt.Sprintf("AcceptFilter http none\nRequestReadTimeout header=%d", seconds(s.unused))
+	return fmt.Sprintf("AcceptFilter http none\nRequestReadTimeout header=%d", seconds(s.Unused))
 }
