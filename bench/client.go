@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"example.com/connwise/dialer"
 	"example.com/connwise/pool"
 	"example.com/connwise/retry"
 )
@@ -108,7 +109,11 @@ func Connwise() Client {
 		Name: "connwise",
 		Note: "retry.Transport (default policy, off with a target) over pool.Transport; Base as net/http's here, ProxyIdleTimeout = the peer's idle timeout where it has one; in burst-warm MinIdlePerHost = what a burst and 100 ms of the rate need, and Warm of as many before; MaxConnsPerHost and MaxWait as given",
 		New: func(s Setup) (http.RoundTripper, error) {
-			p, err := pool.New(pool.Config{Base: s.Transport(), ProxyIdleTimeout: s.IdleTimeout, MaxWait: s.MaxWait, MinIdlePerHost: s.Ready})
+			cfg := pool.Config{Base: s.Transport(), ProxyIdleTimeout: s.IdleTimeout, MaxWait: s.MaxWait, MinIdlePerHost: s.Ready}
+			if s.Resolver != nil {
+				cfg.Base.DialContext, cfg.Dialer = nil, &dialer.Dialer{Resolver: s.Resolver}
+			}
+			p, err := pool.New(cfg)
 			if err != nil {
 				return nil, err
 			}

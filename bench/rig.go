@@ -24,6 +24,7 @@ type rig struct {
 	size        int        // the row's, of a scenario that has sizes
 	urls        []*url.URL // to take turns; one but in hosts
 	peer        *server    // nil with a target
+	names       *names     // nil: the peer is called by its address
 	callers     int
 	ready       int           // for so many requests at once connections are wanted
 	upload      []byte        // the body of POSTs

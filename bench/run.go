@@ -183,9 +183,17 @@ func (l *lab) newRig(w row, c Client, limit int64) (*rig, error) {
 			setup.Roots = l.child.Roots()
 		}
 	}
+	if s.names != nil {
+		if err := r.name(s.names); err != nil {
+			return nil, err
+		}
+		setup.Resolver = r.names.resolver()
+	}
 	r.build = func() (any, error) { return c.build(setup) }
 	var err error
-	r.client, err = r.newClient()
+	if r.client, err = r.newClient(); err != nil && r.names != nil {
+		r.names.close()
+	}
 	return r, err
 }
 
@@ -203,10 +211,21 @@ func (r *rig) listen(c *peer.Child, f faults) error {
 	return nil
 }
 
+// name calls the server by names.
+func (r *rig) name(by func(*rig) (*names, error)) (err error) {
+	if r.names, err = by(r); err == nil {
+		r.urls = r.names.urls(r.urls[0])
+	}
+	return err
+}
+
 // closePeer closes the round's server and returns its final report; nil with a target.
 func (r *rig) closePeer() (*peer.Report, error) {
 	if r.peer == nil {
 		return nil, nil
+	}
+	if r.names != nil {
+		r.names.close()
 	}
 	rep, violation, err := r.peer.close()
 	if violation != nil {

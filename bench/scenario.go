@@ -29,6 +29,9 @@ type scenario struct {
 	callers func(*plan) int
 	// warm is for how many requests at once connections are wanted ready; nil: none.
 	warm func(*plan) int
+	// names are what the peer is called by in place of its address, which it has when this is
+	// called; nil: nothing. The rig's urls are of these names, and Setup has their Resolver.
+	names func(*rig) (*names, error)
 	// run makes calls until the rig has had enough.
 	run func(context.Context, *rig) error
 }
