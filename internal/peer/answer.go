@@ -1,11 +1,11 @@
 package peer
 
-import (
-	"bytes"
-	"strconv"
-)
+import "strconv"
 
 const maxBody = 16 << 20
+
+// copied is the longest body that is copied behind its answer's head, to leave in one write.
+const copied = 64 << 10
 
 // A plan is Faults prepared for use: what they say, and the fixed part of the answers.
 type plan struct {
@@ -25,12 +25,12 @@ func newPlan(f Faults) *plan {
 		Faults:  f,
 		headers: rest + "\r\n",
 		closing: rest + "Connection: close\r\n\r\n",
-		body:    bytes.Repeat([]byte{'x'}, f.BodySize),
+		body:    Pattern(f.BodySize),
 	}
 }
 
-// answer appends the answer to q.
-func (p *plan) answer(b []byte, q request, announce bool) []byte {
+// answer appends the answer to q. A long body isn't, and comes as rest.
+func (p *plan) answer(b []byte, q request, announce bool) (out, rest []byte) {
 	b = append(b, "HTTP/1.1 200 OK\r\n"+HeaderID+": "...)
 	b = strconv.AppendUint(b, q.id, 10)
 	if announce {
@@ -38,8 +38,11 @@ func (p *plan) answer(b []byte, q request, announce bool) []byte {
 	} else {
 		b = append(b, p.headers...)
 	}
-	if q.head {
-		return b
+	switch {
+	case q.head:
+		return b, nil
+	case len(p.body) > copied:
+		return b, p.body
 	}
-	return append(b, p.body...)
+	return append(b, p.body...), nil
 }

@@ -112,6 +112,7 @@ func (c *conn) read() (request, error) {
 
 func (c *conn) execute(q request) {
 	c.srv.oracle.execute(q.id)
+	c.srv.oracle.body(&q.body, q.post, c.srv.plan.Load().Upload)
 	c.mu.Lock()
 	c.requests++
 	c.mu.Unlock()
@@ -122,16 +123,18 @@ func (c *conn) execute(q request) {
 // its answer, its next request could cross a close that is decided later.
 func (c *conn) reply(p *plan, q request, cut Cut) bool {
 	end, announce := c.ending(p, q)
-	c.out = p.answer(c.out[:0], q, announce)
+	var rest []byte
+	c.out, rest = p.answer(c.out[:0], q, announce)
 	if cut.At == CutHalf {
-		_, _ = c.rw.Write(c.out[:len(c.out)/2])
+		half := (len(c.out) + len(rest)) / 2
+		_ = c.write(c.out[:min(half, len(c.out))], rest[:max(0, half-len(c.out))])
 		c.close(cut.Style)
 		return false
 	}
 	if end != "" && end != RST {
 		cork(c.raw)
 	}
-	if _, err := c.rw.Write(c.out); err != nil {
+	if c.write(c.out, rest) != nil {
 		return false
 	}
 	if end != "" {
@@ -139,6 +142,15 @@ func (c *conn) reply(p *plan, q request, cut Cut) bool {
 		return false
 	}
 	return c.enter(stateBusy, stateIdle)
+}
+
+// write writes an answer, the rest of its body behind it.
+func (c *conn) write(out, rest []byte) error {
+	_, err := c.rw.Write(out)
+	if err == nil && len(rest) > 0 {
+		_, err = c.rw.Write(rest)
+	}
+	return err
 }
 
 // ending returns the style in which to close behind this answer, empty for not

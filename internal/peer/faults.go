@@ -29,8 +29,11 @@ type Faults struct {
 	Style Style `json:"style,omitempty"`
 	// Delay is the time between a request's execution and its answer.
 	Delay time.Duration `json:"delay_ns,omitempty"`
-	// BodySize is the length of an answer's body in bytes, 16 MiB at most.
+	// BodySize is the length of an answer's body in bytes, 16 MiB at most. It is Pattern's.
 	BodySize int `json:"body_size,omitempty"`
+	// Upload is how long the body of each POST is to be, and it is to be Pattern's. Another
+	// one is executed and answered, too, and counted in Report.Damaged. Zero: nobody looks.
+	Upload int64 `json:"upload,omitempty"`
 }
 
 // A Drop is what happens to connections at a restart of the peer.

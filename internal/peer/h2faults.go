@@ -34,8 +34,9 @@ type H2Faults struct {
 
 	// Delay is the time between a request's execution and its answer.
 	Delay time.Duration `json:"delay_ns,omitempty"`
-	// BodySize is the length of an answer's body in bytes, 16 MiB at most.
-	BodySize int `json:"body_size,omitempty"`
+	// BodySize and Upload are what they are in Faults.
+	BodySize int   `json:"body_size,omitempty"`
+	Upload   int64 `json:"upload,omitempty"`
 }
 
 // An H2GoAway is how a connection is ended: GOAWAY, the accepted streams are finished,

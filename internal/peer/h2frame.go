@@ -65,6 +65,7 @@ type H2Request struct {
 	Size   int64  // of the body
 
 	executed bool
+	check    PatternCheck
 }
 
 // Field returns the first field of that name, ":method" included; empty without one.

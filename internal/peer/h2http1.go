@@ -17,6 +17,7 @@ func (c *H2Conn) serveHTTP1() {
 			return
 		}
 		c.srv.oracle.execute(q.id)
+		c.srv.oracle.body(&q.body, q.post, c.srv.plan.Load().Upload)
 		c.srv.book.note(c, func(r *H2ConnReport) { r.Received++; r.Executed++ })
 		if !c.srv.pause(c.srv.plan.Load().Delay) || c.answerHTTP1(q) != nil || q.close {
 			return

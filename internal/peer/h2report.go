@@ -126,6 +126,7 @@ func (s *H2Server) Count() Count {
 func (s *H2Server) Report() H2Report {
 	r := H2Report{Report: Report{Executed: s.oracle.executions()}}
 	r.Requests, r.Uncounted = s.oracle.totals()
+	r.BodyBytes, r.Damaged = s.oracle.bodies()
 	r.Count = s.Count()
 	s.mu.Lock()
 	r.AcceptedAt = slices.Clone(s.accepted)

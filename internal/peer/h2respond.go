@@ -79,6 +79,7 @@ func (c *H2Conn) Execute(q *H2Request) {
 	}
 	q.executed = true
 	c.srv.oracle.execute(q.ID)
+	c.srv.oracle.body(&q.check, q.Field(":method") == "POST", c.srv.plan.Load().Upload)
 	c.srv.book.note(c, func(r *H2ConnReport) { r.Executed++ })
 }
 

@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"bytes"
 	"crypto/tls"
 	"net"
 	"sync"
@@ -110,7 +109,7 @@ func (s *H2Server) enter() bool {
 func (s *H2Server) SetFaults(f H2Faults) {
 	f.BodySize = min(max(f.BodySize, 0), maxBody)
 	s.refuse.Store(int64(f.Refuse))
-	s.plan.Store(&h2Plan{f, bytes.Repeat([]byte{'x'}, f.BodySize)})
+	s.plan.Store(&h2Plan{f, Pattern(f.BodySize)})
 }
 
 // takeRefusal reports whether a new stream is to be refused.

@@ -113,6 +113,7 @@ func (s *h2Streams) data(f *H2Frame, keep int) (*h2Stream, error) {
 	}
 	st.recv -= n
 	st.req.Size += int64(len(f.Data))
+	_, _ = st.req.check.Write(f.Data)
 	if room := keep - len(st.req.Body); room > 0 {
 		st.req.Body = append(st.req.Body, f.Data[:min(room, len(f.Data))]...)
 	}

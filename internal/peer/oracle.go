@@ -24,6 +24,8 @@ type oracle struct {
 	pages     map[uint64]*[pageSize]uint8 // by id / pageSize
 	total     uint64
 	uncounted uint64 // no id, or beyond the bound
+	received  uint64 // bytes of bodies
+	damaged   uint64 // bodies of POSTs
 }
 
 // execute counts an execution of id; zero is a request without one.
@@ -52,11 +54,33 @@ func (o *oracle) execute(id uint64) {
 	}
 }
 
+// body counts the body of a request that was executed; that of a POST is to be Pattern(upload),
+// unless upload is zero.
+func (o *oracle) body(b *PatternCheck, post bool, upload int64) {
+	damaged := post && upload > 0 && !b.Is(upload)
+	if b.Size() == 0 && !damaged {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.received += uint64(b.Size())
+	if damaged {
+		o.damaged++
+	}
+}
+
 // totals returns all executions, and those that have no place in executions.
 func (o *oracle) totals() (total, uncounted uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.total, o.uncounted
+}
+
+// bodies returns the bytes of bodies, and the damaged bodies.
+func (o *oracle) bodies() (received, damaged uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.received, o.damaged
 }
 
 // executions returns what was counted, in runs.

@@ -65,9 +65,9 @@ func TestRequestFraming(t *testing.T) {
 	}{
 		{"plain", "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET", request{}, "GET", nil},
 		{"bare line feeds", "GET / HTTP/1.1\nX-Request-Id: 7\n\n", request{id: 7}, "", nil},
-		{"length", "POST / HTTP/1.1\r\ncontent-length: 3\r\n\r\nabcREST", request{length: 3}, "REST", nil},
-		{"chunked", "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\nREST", request{length: -1}, "REST", nil},
-		{"trailer", "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\n\r\nREST", request{length: -1}, "REST", nil},
+		{"length", "POST / HTTP/1.1\r\ncontent-length: 3\r\n\r\nabcREST", request{post: true, length: 3, body: PatternCheck{3, true}}, "REST", nil},
+		{"chunked", "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\nREST", request{post: true, length: -1, body: PatternCheck{13, true}}, "REST", nil},
+		{"trailer", "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\n\r\nREST", request{post: true, length: -1}, "REST", nil},
 		{"close", "HEAD / HTTP/1.1\r\nConnection: Close\r\n\r\n", request{close: true, head: true}, "", nil},
 		{"1.0", "GET / HTTP/1.0\r\n\r\n", request{close: true}, "", nil},
 		{"foreign id", "GET / HTTP/1.1\r\nX-Request-Id: abc\r\n\r\n", request{}, "", nil},

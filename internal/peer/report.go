@@ -41,6 +41,10 @@ type Report struct {
 	Requests  uint64     `json:"requests"`
 	Uncounted uint64     `json:"uncounted"`
 	Executed  Executions `json:"executed"`
+	// BodyBytes counts the bytes of the bodies of executed requests, and Damaged those whose
+	// body wasn't what Faults.Upload says.
+	BodyBytes uint64 `json:"body_bytes"`
+	Damaged   uint64 `json:"damaged"`
 }
 
 // Count returns the connections so far, which costs less than a Report.
@@ -60,6 +64,7 @@ func (s *Server) countLocked() Count {
 func (s *Server) Report() Report {
 	r := Report{Executed: s.oracle.executions()}
 	r.Requests, r.Uncounted = s.oracle.totals()
+	r.BodyBytes, r.Damaged = s.oracle.bodies()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.Count = s.countLocked()

@@ -19,9 +19,12 @@ const (
 type request struct {
 	id     uint64 // of HeaderID; zero without one
 	head   bool   // HEAD: the answer has no body
+	post   bool   // POST
 	close  bool   // Connection: close, or HTTP/1.0
 	length int64  // of the body; -1: chunked
 	expect bool   // Expect: 100-continue
+
+	body PatternCheck // of what was read of it
 }
 
 var errBadRequest = errors.New("peer: malformed request")
@@ -39,7 +42,7 @@ func readHead(br *bufio.Reader) (request, error) {
 	if !ok || !bytes.HasPrefix(line[max(0, len(line)-8):], []byte("HTTP/1.")) {
 		return q, fmt.Errorf("%w: request line", errBadRequest)
 	}
-	q.head = string(method) == "HEAD"
+	q.head, q.post = string(method) == "HEAD", string(method) == "POST"
 	q.close = line[len(line)-1] == '0'
 	for size := len(line); ; size += len(line) + 2 {
 		if line, err = readLine(br); err != nil || len(line) == 0 {
@@ -98,10 +101,10 @@ func readLine(br *bufio.Reader) ([]byte, error) {
 	return bytes.TrimSuffix(line[:len(line)-1], []byte("\r")), nil
 }
 
-// readBody reads and drops the request's body.
+// readBody reads the request's body, and keeps what its check says of it.
 func (q *request) readBody(br *bufio.Reader) error {
 	if q.length >= 0 {
-		return discard(br, q.length)
+		return q.take(br, q.length)
 	}
 	for {
 		line, err := readLine(br)
@@ -116,7 +119,7 @@ func (q *request) readBody(br *bufio.Reader) error {
 		if n == 0 {
 			return readTrailer(br)
 		}
-		if err := discard(br, n); err != nil {
+		if err := q.take(br, n); err != nil {
 			return err
 		}
 		if line, err = readLine(br); err != nil {
@@ -138,11 +141,14 @@ func readTrailer(br *bufio.Reader) error {
 	return fmt.Errorf("%w: trailer too long", errBadRequest)
 }
 
-func discard(br *bufio.Reader, n int64) error {
+// take reads n bytes of the body.
+func (q *request) take(br *bufio.Reader, n int64) error {
 	if n <= int64(br.Buffered()) { // the usual case, without io.CopyN's allocations
+		b, _ := br.Peek(int(n))
+		_, _ = q.body.Write(b)
 		_, err := br.Discard(int(n))
 		return err
 	}
-	_, err := io.CopyN(io.Discard, br, n)
+	_, err := io.CopyN(&q.body, br, n)
 	return err
 }
