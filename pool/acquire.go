@@ -15,6 +15,7 @@ type grant struct {
 	c       *conn
 	reused  bool
 	wasIdle bool
+	rested  bool      // the watcher is to be told
 	at      time.Time // when it was taken, if it was used before
 	idle    time.Duration
 }
@@ -106,11 +107,11 @@ func (h *host) take(ws wish) (grant, error) {
 		}
 		h.usedAt = now
 		cand := c.candidate(now)
-		used := h.holdLocked(c)
+		used, rested := h.holdLocked(c), c.wakeLocked(cand.idle)
 		h.mu.Unlock()
 		reason, ok := judge(cand)
 		if ok {
-			return grant{c: c, reused: used, wasIdle: wasIdle, at: now, idle: cand.idle}, nil
+			return grant{c: c, reused: used, wasIdle: wasIdle, rested: rested, at: now, idle: cand.idle}, nil
 		}
 		h.drop(c, reason)
 	}

@@ -48,9 +48,11 @@ type conn struct {
 	announced time.Duration // the server's Keep-Alive: timeout, zero if unknown
 
 	// Guarded by h.mu.
-	state    connState
-	aliveAt  time.Time // HTTP/2: when something had come from the peer, as noteSigns has found
-	restless bool      // it is in host.restless
+	state     connState
+	aliveAt   time.Time     // HTTP/2: when something had come from the peer, as noteSigns has found
+	restless  bool          // it is in host.restless
+	rests     bool          // see rest.go
+	restAfter time.Duration // zero: not yet known
 	sharing
 	epoch uint64 // host.epoch when it was dialled
 

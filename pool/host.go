@@ -62,10 +62,11 @@ type host struct {
 	reaping  map[time.Duration]bool // the graces after which cutOrphans is to come
 	cutShort int                    // see orphansCutShort
 
-	known    knowledge
-	shown    time.Duration // the last announced idle timeout, for Stats
-	witness  *conn         // open and not used any more, nil if there is none: see witness.go
-	restless []*conn       // those that became idle a moment ago, at least: restIdle is to come. See rest.go.
+	known      knowledge
+	shown      time.Duration // the last announced idle timeout, for Stats
+	witness    *conn         // open and not used any more, nil if there is none: see witness.go
+	restless   []*conn       // those that became idle a moment ago, at least: restIdle is to come. See rest.go.
+	restListed bool          // it is in Transport.resting
 
 	// Of HTTP/2.
 	proto         protocol  // what the last dial found

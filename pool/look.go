@@ -24,7 +24,7 @@ func (h *host) admit(g grant, ca *caution) (grant, error) {
 			return grant{}, nil
 		}
 	}
-	if g.wasIdle && g.idle >= restAfter {
+	if g.rested {
 		g.c.watch.Use()
 	}
 	reason, err := g.c.look()

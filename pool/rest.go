@@ -2,16 +2,39 @@ package pool
 
 import (
 	"slices"
+	"sync"
 	"time"
 )
 
 // The watcher tells at once of a FIN or an RST. What else can arrive on an idle HTTP/1.1
 // connection (a TLS layer's close_notify whose FIN comes seconds later, a 408, bytes that
 // nobody asked for) it tells only of a connection that rests, as to say so takes a system
-// call. So connections rest when they have been idle for a moment, and busy ones never pay.
+// call, and another one to say that it is used again. So connections rest when they have been
+// idle for a moment, and busy ones never pay. One that was used all the same when it rested
+// is idle for longer the next time before it does: a pool that goes round many hosts, and comes
+// back to each a few times in a second, would else pay for both with every request.
 
-// restAfter is for how long a connection is idle before it rests.
-const restAfter = 50 * time.Millisecond
+const (
+	// restAfter is for how long a connection is idle before it rests, at first, and restTimes
+	// how many times as long as the idle time that ended its last rest it is from then on; but
+	// mostRestAfter is enough.
+	restAfter     = 50 * time.Millisecond
+	restTimes     = 2
+	mostRestAfter = 5 * time.Second
+	// restShare times what a round took is the time until the next one, if that is more than
+	// restAfter: so rounds take no more than about a percent of a processor, however many hosts
+	// there are. It is mostRestAfter at most.
+	restShare = 100
+)
+
+// A restList has the hosts with connections that may have to rest. One timer goes round all of
+// them; it costs less than one for each, and is set only while there is somebody in the list.
+type restList struct {
+	mu    sync.Mutex // taken under host.mu; nothing is taken under it
+	hosts []*host
+	timer *time.Timer // nil until there was somebody
+	going bool        // the timer is set, or a round under way
+}
 
 // restLaterLocked sees to it that c, which has become idle, rests in time.
 func (h *host) restLaterLocked(c *conn) {
@@ -19,8 +42,10 @@ func (h *host) restLaterLocked(c *conn) {
 		return
 	}
 	c.restless = true
-	if h.restless = append(h.restless, c); len(h.restless) == 1 {
-		time.AfterFunc(restAfter, h.restIdle)
+	h.restless = append(h.restless, c)
+	if !h.restListed {
+		h.restListed = true
+		h.t.resting.add(h)
 	}
 }
 
@@ -28,29 +53,72 @@ func (h *host) restLaterLocked(c *conn) {
 // are read all the time.
 func (c *conn) canRest() bool { return c.watch != nil && c.h1 != nil && c.vigil == nil }
 
+func (l *restList) add(h *host) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hosts = append(l.hosts, h)
+	if l.going {
+		return
+	}
+	l.going = true
+	if l.timer == nil {
+		l.timer = time.AfterFunc(restAfter, l.round)
+	} else {
+		l.timer.Reset(restAfter)
+	}
+}
+
+// round lets those rest that are due at all hosts, and sees to it that the next round comes if
+// there are others.
+func (l *restList) round() {
+	l.mu.Lock()
+	hosts := l.hosts
+	l.hosts = nil
+	l.mu.Unlock()
+	start := time.Now()
+	left := slices.DeleteFunc(hosts, func(h *host) bool { return !h.restIdle(time.Now()) })
+	pause := min(max(restAfter, restShare*time.Since(start)), mostRestAfter)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hosts = append(left, l.hosts...); len(l.hosts) == 0 {
+		l.hosts, l.going = nil, false // don't keep the memory of the largest size
+		return
+	}
+	l.timer.Reset(pause)
+}
+
 // restIdle lets those rest that have been idle for long enough. Those in use come anew when they
-// are idle.
-func (h *host) restIdle() {
+// are idle. It reports whether others are left, for which the host stays in the list.
+func (h *host) restIdle(now time.Time) (left bool) {
 	var due []*conn
 	h.mu.Lock()
-	now := time.Now()
 	h.restless = slices.DeleteFunc(h.restless, func(c *conn) bool {
 		idle := c.state == connIdle
-		c.restless = idle && now.Sub(c.idleSince) < restAfter
+		c.restless = idle && now.Sub(c.idleSince) < max(c.restAfter, restAfter)
 		if idle && !c.restless {
+			c.rests = true
 			due = append(due, c)
 		}
 		return !c.restless
 	})
-	if len(h.restless) > 0 {
-		time.AfterFunc(restAfter, h.restIdle)
-	} else {
+	left = len(h.restless) > 0
+	if h.restListed = left; !left {
 		h.restless = nil // don't keep the memory of the largest burst
 	}
 	h.mu.Unlock()
 	for _, c := range due {
 		c.watch.Rest(c.onArrival) // if it is in use by now, its answer ends that
 	}
+	return left
+}
+
+// wakeLocked is called for c, which has been idle for so long and was taken for a request. It
+// reports whether it rested: then Watcher.Use is to be called.
+func (c *conn) wakeLocked(idle time.Duration) (rested bool) {
+	if rested, c.rests = c.rests, false; rested {
+		c.restAfter = min(restTimes*idle, mostRestAfter)
+	}
+	return rested
 }
 
 // onArrival runs on the watcher's goroutine when something has come on a connection that
@@ -71,6 +139,7 @@ func (c *conn) hooked() bool { return c.h.route.Connect != nil || c.h.route.Conn
 func (h *host) lookAtResting(c *conn) {
 	h.mu.Lock()
 	idle := h.takeIdleLocked(c)
+	c.rests = c.rests && !idle
 	h.mu.Unlock()
 	if !idle {
 		return

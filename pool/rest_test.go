@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 )
 
 // A restRig is a pool with one idle connection, of which the server's end is in hand.
@@ -109,6 +110,90 @@ func TestRestingConnectionIsReused(t *testing.T) {
 	if st := r.tr.Stats().Hosts[0]; st.Dials != 1 || st.Reused != 3 || st.Idle != 1 {
 		t.Errorf("%d dials, %d reused, %d idle; want 1, 3 and 1", st.Dials, st.Reused, st.Idle)
 	}
+}
+
+// A connection that was used while it rested rests later the next time, and until then a round
+// over the hosts leaves it alone.
+func TestRestIsForTheIdle(t *testing.T) {
+	r := newRestRig(t, false)
+	r.idle()
+	h := r.tr.allHosts()[0]
+	c := h.onlyIdle(t)
+	steps := []struct {
+		name  string
+		idle  time.Duration // that the connection shows
+		rests bool
+		next  time.Duration // how long it has to idle before it rests, when it was used then
+	}{
+		{"too young", restAfter - 1, false, 0},
+		{"the first time", restAfter, true, restTimes * restAfter},
+		{"used at the same pace", restTimes*restAfter - 1, false, restTimes * restAfter},
+		{"used more rarely", time.Second, true, restTimes * time.Second},
+		{"at a pace that it met before", restTimes*time.Second - 1, false, restTimes * time.Second},
+		{"after a night", 8 * time.Hour, true, mostRestAfter},
+		{"not a second time", mostRestAfter - 1, false, mostRestAfter},
+	}
+	for _, s := range steps {
+		h.mu.Lock()
+		idleSince := c.idleSince
+		h.restless, c.restless = []*conn{c}, true
+		h.mu.Unlock()
+		left := h.restIdle(idleSince.Add(s.idle))
+		h.mu.Lock()
+		rested := c.wakeLocked(s.idle)
+		if rested != s.rests || left == s.rests || c.restAfter != s.next || c.wakeLocked(0) {
+			t.Errorf("%s: rests %v, left %v, then waits %v; want %v, %v, %v", s.name, rested, left, c.restAfter, s.rests, !s.rests, s.next)
+		}
+		h.mu.Unlock()
+	}
+}
+
+// onlyIdle returns h's one idle connection when it rests, so that no timer comes to it any more.
+func (h *host) onlyIdle(t *testing.T) (c *conn) {
+	t.Helper()
+	eventually(t, "the connection rests, and nobody else is to", func() bool {
+		l := &h.t.resting
+		l.mu.Lock()
+		at := !l.going && l.hosts == nil
+		l.mu.Unlock()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if at = at && len(h.idle) == 1 && h.idle[0].rests; at {
+			c = h.idle[0]
+			c.rests = false
+		}
+		return at
+	})
+	return c
+}
+
+// One timer goes round all hosts, and stops when there is nobody left.
+func TestAllHostsRest(t *testing.T) {
+	var rigs []*restRig
+	first := newRestRig(t, false)
+	for range 3 {
+		r := newRestRig(t, false)
+		r.tr = first.tr
+		r.idle()
+		rigs = append(rigs, r)
+	}
+	resting := func() (n int) {
+		for _, h := range first.tr.allHosts() {
+			h.mu.Lock()
+			if len(h.idle) == 1 && h.idle[0].rests && !h.restListed && h.restless == nil {
+				n++
+			}
+			h.mu.Unlock()
+		}
+		return n
+	}
+	eventually(t, "all rest", func() bool { return resting() == len(rigs) })
+	l := &first.tr.resting
+	eventually(t, "the rounds end", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return !l.going && l.hosts == nil
+	})
 }
 
 // idles leaves n connections idle, and returns the server's ends of them by their addresses.

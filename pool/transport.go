@@ -24,9 +24,10 @@ type Transport struct {
 	state  atomic.Int32  // lifecycle state, only ever raised
 	quiet  chan struct{} // a host has come to rest; Shutdown looks again
 
-	idle   atomic.Int64 // idle connections of all hosts
-	idlers idleHosts
-	bells  sync.Pool // of *bell
+	idle    atomic.Int64 // idle connections of all hosts
+	idlers  idleHosts
+	bells   sync.Pool // of *bell
+	resting restList
 
 	aliases *aliasTable // changed under mu only
 
