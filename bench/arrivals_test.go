@@ -1,13 +1,8 @@
 package bench
 
 import (
-	"context"
-	"net/http"
-	"net/url"
 	"slices"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -60,79 +55,62 @@ func halves(n int) []time.Duration {
 	return ds
 }
 
-// paced is a client that answers after a while, and notes when it was called.
-type paced struct {
-	takes time.Duration
-	begun time.Time
-	mu    sync.Mutex
-	at    []time.Duration
+func TestRamp(t *testing.T) {
+	for _, tt := range []struct {
+		from, to float64
+		length   time.Duration
+		calls    int
+		half     int // calls in the first half of the time
+	}{
+		{100, 5000, 2 * time.Second, 5100, 1325},
+		{5000, 100, 2 * time.Second, 5100, 3775},
+		{0, 10, 10 * time.Second, 50, 13},
+		{10, 0, 10 * time.Second, 50, 38},
+		{0.5, 0.5, 10 * time.Second, 5, 3},
+	} {
+		calls, half, last := 0, 0, time.Duration(-1)
+		for a := range ramp(tt.from, tt.to, tt.length) {
+			calls++
+			if a.at < tt.length/2 {
+				half++
+			}
+			if a.n != 1 || a.at <= last || a.at >= tt.length {
+				t.Fatalf("%v to %v: %d at %v after %v", tt.from, tt.to, a.n, a.at, last)
+			}
+			last = a.at
+		}
+		if calls != tt.calls || half != tt.half {
+			t.Errorf("%v to %v in %v: %d calls, %d in its first half; want %d, %d", tt.from, tt.to, tt.length, calls, half, tt.calls, tt.half)
+		}
+	}
 }
 
-func (p *paced) RoundTrip(req *http.Request) (*http.Response, error) {
-	p.mu.Lock()
-	p.at = append(p.at, time.Since(p.begun))
-	p.mu.Unlock()
-	time.Sleep(p.takes)
-	return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", Body: http.NoBody}, nil
-}
-
-func pacedRig(takes time.Duration, limit int64) (*rig, *paced) {
-	p := &paced{takes: takes, begun: time.Now()}
-	return &rig{client: p, proto: protos[0], urls: []*url.URL{{Scheme: "http", Host: "h"}}, limit: limit, latency: newLatencies()}, p
-}
-
-// TestOpenLoopDoesNotWaitForAnswers checks that calls are made when they are due, while
-// all earlier ones are under way.
-func TestOpenLoopDoesNotWaitForAnswers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, p := pacedRig(time.Hour, 1000)
-		r.openLoop(t.Context(), http.MethodGet, arrivals(10, 4, 2*time.Second))
-		var want []time.Duration
-		for at, n := range arrivals(10, 4, 2*time.Second) {
-			want = append(want, slices.Repeat([]time.Duration{at}, n)...)
+// TestPoisson checks that the times are of a process in which requests don't depend on each
+// other: as many in each tenth of a second as the rate says, with that as their variance,
+// and the same for all who ask.
+func TestPoisson(t *testing.T) {
+	l, length := load("poisson:1000"), 100*time.Second
+	at := slices.Collect(l.arrivals(7, 1, length))
+	if again := slices.Collect(l.arrivals(7, 1, length)); !slices.Equal(at, again) {
+		t.Error("the same seed and round give other times")
+	}
+	for _, other := range []struct {
+		seed  uint64
+		round int
+	}{{7, 0}, {8, 1}} {
+		if slices.Equal(at[:100], slices.Collect(l.arrivals(other.seed, other.round, length))[:100]) {
+			t.Errorf("seed %d, round %d give the times of seed 7, round 1", other.seed, other.round)
 		}
-		slices.Sort(p.at)
-		if !slices.Equal(p.at, want) {
-			t.Errorf("calls at %v, want %v", p.at, want)
-		}
-	})
-}
-
-// TestOpenLoopCountsFromWhenACallWasDue lets more calls be due than may be under way:
-// those that wait for others have waited since they were due.
-func TestOpenLoopCountsFromWhenACallWasDue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, p := pacedRig(10*time.Second, 1e6)
-		r.openLoop(t.Context(), http.MethodGet, arrivals(mostOpen/4, mostOpen, time.Second))
-		n := mostOpen + mostOpen/4
-		latency := r.latency.sum()
-		if len(p.at) != n || latency.TotalCount() != int64(n) {
-			t.Fatalf("%d calls and %d answers, want %d", len(p.at), latency.TotalCount(), n)
-		}
-		// A tenth of the calls came before the burst; a fifth, half of the burst's rest
-		// and all that follow, have to wait until the first ones are done.
-		if early := latency.ValueAtPercentile(50); time.Duration(early).Round(100*time.Millisecond) != 10*time.Second {
-			t.Errorf("half of the calls took up to %v, want 10s", time.Duration(early))
-		}
-		if late := time.Duration(latency.Max()); late < 19*time.Second {
-			t.Errorf("the slowest call took %v, want more than 19s: one due in the first second is made in the eleventh or later", late)
-		}
-	})
-}
-
-func TestOpenLoopEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, p := pacedRig(0, 25)
-		r.openLoop(t.Context(), http.MethodGet, arrivals(10, 4, time.Hour))
-		if len(p.at) != 25 {
-			t.Errorf("%d calls, want the limit, 25", len(p.at))
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		r, p = pacedRig(0, 1e6)
-		r.openLoop(ctx, http.MethodGet, arrivals(1, 1, time.Hour))
-		if d := time.Since(p.begun); d != time.Minute {
-			t.Errorf("ended after %v, want a minute", d)
-		}
-	})
+	}
+	var bins [1000]float64
+	for _, a := range at {
+		bins[a.at/(100*time.Millisecond)]++
+	}
+	mean, variance := float64(len(at))/1000, 0.0
+	for _, n := range bins {
+		variance += (n - mean) * (n - mean) / 1000
+	}
+	if mean < 97 || mean > 103 || variance < 80 || variance > 120 {
+		t.Errorf("%.1f requests in a tenth of a second, with variance %.1f; want 100 and 100", mean, variance)
+	}
 }

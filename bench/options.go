@@ -35,6 +35,13 @@ type Options struct {
 	// Workers are the callers at a time in all scenarios but burst and burst-warm, whose
 	// load they don't bound. Zero: 32.
 	Workers int
+	// Load is when requests are made, in the scenarios that keep all callers busy; the
+	// others, which have arrivals of their own, are refused where they are named with an open
+	// Load, and left out otherwise. Every client gets the same arrivals. Zero: closed.
+	Load Load
+	// Seed is what the random times of a poisson Load come from: with the same seed they are
+	// the same in each run. The report has it. Zero: a new one.
+	Seed uint64
 	// Burst is the number of requests in each wave of burst, and of those that burst-warm
 	// adds each second. The last wave is smaller where Requests leaves less. Zero: 256,
 	// and 500 in burst-warm.

@@ -50,6 +50,9 @@ func (o Options) plan() (*plan, error) {
 		return nil, err
 	}
 	p.Duration = cmp.Or(o.Duration, p.defaultDuration())
+	if err := p.resolveLoad(o); err != nil {
+		return nil, err
+	}
 	if err := p.checkNumbers(); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ type Report struct {
 	// Command is how the run was called, where its caller says so, and Started when.
 	Command string    `json:"command,omitempty"`
 	Started time.Time `json:"started"`
+	// Seed is what the times of a poisson load came from (Options.Seed).
+	Seed uint64 `json:"seed,omitempty"`
 	// Machine says where it ran, and Clients how they were configured.
 	Machine Machine      `json:"machine"`
 	Clients []ClientNote `json:"clients"`
@@ -41,6 +43,10 @@ type Result struct {
 
 	Requests int64 `json:"requests"` // calls made
 	Failed   int64 `json:"failed"`   // calls that returned an error
+	// Unmade counts the calls that were due by an open load and never made, as more were due
+	// than client, server and machine could take in the round and 10 s after it. They aren't
+	// among Requests, and the latencies are too good by what these would have waited.
+	Unmade int64 `json:"unmade,omitempty"`
 	// Avoidable counts failed calls that the peer never executed.
 	Avoidable *int64 `json:"avoidable"`
 	// ExecutedTwice counts calls that the peer executed more than once. Calls with a

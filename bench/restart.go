@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"net/http"
@@ -26,15 +27,16 @@ func restart(ctx context.Context, r *rig) error {
 		stop := make(chan struct{})
 		var drops sync.WaitGroup
 		drops.Go(func() { err = dropAll(r, &gate, stop) })
-		r.each(func(c *caller) {
-			for n := 0; r.more(ctx, 1) > 0; n++ {
-				method := http.MethodPost
-				if n%4 == 3 {
-					method = http.MethodGet
-				}
-				gate.RLock()
-				c.call(ctx, method)
-				gate.RUnlock()
+		r.drive(ctx, func(c *caller, t turn) {
+			method := http.MethodPost
+			if t.n%4 == 3 {
+				method = http.MethodGet
+			}
+			came := time.Now()
+			gate.RLock()
+			c.callDue(ctx, cmp.Or(t.method, method), t.due.Add(time.Since(came))) // the gate isn't the client's
+			gate.RUnlock()
+			if !r.load.open() {
 				think(ctx)
 			}
 		})

@@ -31,6 +31,8 @@ type rig struct {
 	idleTimeout time.Duration // the peer's
 	callTimeout time.Duration // of each call; zero: no limit
 	limit       int64         // on requests of the round, warm-up included
+	load        Load          // of busy and drive
+	round       int           // of the row
 	length      time.Duration // of the round
 	end         time.Time     // set by measure
 
@@ -38,6 +40,7 @@ type rig struct {
 	taken atomic.Int64 // of limit
 	made  atomic.Int64 // callers
 
+	unmade   int64         // calls that were due and not made
 	waves    []wave        // the full ones, where there are waves
 	dialled  *atomic.Int64 // calls that got a new connection; nil: not counted
 	recorder *recorder     // set by measure where the scenario has a timeline
@@ -134,17 +137,6 @@ func (r *rig) each(f func(*caller)) {
 		wg.Go(func() { f(r.caller()) })
 	}
 	wg.Wait()
-}
-
-// busy has every caller make one call after the other until the round is over.
-//
-// It's the load of all scenarios that don't have one of their own.
-func (r *rig) busy(ctx context.Context, method string) {
-	r.each(func(c *caller) {
-		for r.more(ctx, 1) > 0 {
-			c.call(ctx, method)
-		}
-	})
 }
 
 // wave makes n calls at the same moment and waits for all.

@@ -105,6 +105,8 @@ func (p *plan) chosenScenarios() ([]scenario, error) {
 		switch {
 		case i < 0:
 			return nil, &UsageError{Option: "scenario", Value: name, Reason: "unknown", Known: ScenarioNames()}
+		case p.Load.open() && !scenarios[i].loads:
+			return nil, &UsageError{Option: "load", Value: p.Load.String(), Reason: "scenario " + name + " has arrivals of its own", Known: scenariosThat(func(s scenario) bool { return s.loads })}
 		case p.target != nil && !scenarios[i].target:
 			return nil, &UsageError{Option: "scenario", Value: name, Reason: "is for the peer alone, and can't run against a target", Known: scenariosThat(func(s scenario) bool { return s.target })}
 		case !slices.ContainsFunc(chosen, func(s scenario) bool { return s.name == name }):
@@ -116,7 +118,7 @@ func (p *plan) chosenScenarios() ([]scenario, error) {
 	}
 	if len(chosen) == 0 {
 		for _, s := range scenarios {
-			if p.target == nil || s.gentle {
+			if (p.target == nil || s.gentle) && (s.loads || !p.Load.open()) {
 				chosen = append(chosen, s)
 			}
 		}

@@ -37,7 +37,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, err
 	}
 	defer l.close()
-	rep := Report{Started: time.Now(), Machine: thisMachine()}
+	rep := Report{Started: time.Now(), Seed: p.Seed, Machine: thisMachine()}
 	for _, c := range p.Clients {
 		rep.Clients = append(rep.Clients, ClientNote{c.Name, c.Note})
 	}
@@ -100,6 +100,9 @@ func (l *lab) results(ctx context.Context, w row) ([]Result, error) {
 	results := make([]Result, len(tallies))
 	for i, c := range clients {
 		results[i] = tallies[i].result(w, c.Name)
+		if load := l.loadOf(w.scenario); load.open() {
+			results[i].Load = load.String()
+		}
 	}
 	compareCPU(results)
 	return results, nil
@@ -126,6 +129,7 @@ func (l *lab) round(ctx context.Context, w row, c Client, n int, t *tally) (err 
 	if err != nil {
 		return err
 	}
+	r.round = n
 	limited, cancel := context.WithTimeout(ctx, r.length+r.callTimeout+hangLimit)
 	defer cancel()
 	err = w.scenario.run(limited, r)
@@ -160,16 +164,21 @@ func (l *lab) newRig(w row, c Client, limit int64) (*rig, error) {
 		callTimeout: s.limit,
 		length:      l.Duration / time.Duration(l.Rounds),
 		limit:       limit,
+		load:        l.loadOf(s),
 		latency:     newLatencies(),
-		traced:      s.traced,
+		traced:      s.traced || l.loadOf(s).open(),
 	}
 	if s.warm != nil {
 		if r.ready = s.warm(l.plan); l.MaxConns > 0 {
 			r.ready = min(r.ready, l.MaxConns)
 		}
 	}
+	most := r.callers
+	if r.load.open() {
+		most = mostOpen
+	}
 	setup := Setup{
-		Proto: q.name, Callers: r.callers, Size: w.size, IdleTimeout: f.idle, Target: l.target != nil,
+		Proto: q.name, Callers: most, Size: w.size, IdleTimeout: f.idle, Target: l.target != nil,
 		MaxConns: l.MaxConns, MaxWait: l.MaxWait, Ready: r.ready,
 	}
 	if l.target != nil {

@@ -16,6 +16,7 @@ type scenario struct {
 	slow   bool // its peer takes Options.Delay
 	paced  bool // it keeps to Options.Rate
 	traced bool // its rows have a timeline
+	loads  bool // it keeps to Options.Load, by way of busy or drive
 	// protos are those over which it can run, and quick those over which a run has it that
 	// names no scenario. Nil: all of them; none.
 	protos, quick []string
@@ -43,6 +44,7 @@ var scenarios = []scenario{
 		about:   "closed loop of small GETs on warm connections",
 		target:  true,
 		gentle:  true,
+		loads:   true,
 		quick:   []string{"h1", "h1s", "h2"},
 		faults:  func(*plan) faults { return faults{} },
 		callers: func(p *plan) int { return p.Workers },
@@ -84,6 +86,7 @@ var scenarios = []scenario{
 		about:   "POSTs and GETs while the peer drops connections: idle ones by FIN without close_notify and by RST, busy ones behind an answer, some in mid-flight. Over HTTP/2: without open streams by FIN and by RST, with them by GOAWAY at once and in two steps; and streams are refused",
 		quick:   []string{"h1", "h2"},
 		traced:  true,
+		loads:   true,
 		faults:  func(*plan) faults { return faults{} },
 		callers: func(p *plan) int { return p.Workers },
 		run:     restart,
@@ -92,6 +95,7 @@ var scenarios = []scenario{
 		name:    "goaway",
 		about:   "POSTs to a peer that ends each connection with its 100th request and takes 1 ms to answer: by GOAWAY in two steps, the last stream id 2^31-1 at once and the true one 20 ms later; it finishes what it accepted and drops later streams. Over HTTP/1.1 the 100th answer says Connection: close",
 		quick:   []string{"h2"},
+		loads:   true,
 		faults:  func(*plan) faults { return faults{delay: time.Millisecond, perConn: goAwayEvery} },
 		callers: func(p *plan) int { return p.Workers },
 		run:     goaway,
@@ -134,9 +138,9 @@ func namesOf[T any](list []T, name func(T) string) []string {
 // connections and are not measured. A target is spared them, and they are left out
 // where they would be half of the calls or more.
 func steady(ctx context.Context, r *rig) error {
-	if r.peer != nil && r.limit > int64(4*r.callers) {
-		r.wave(ctx, r.take(r.callers), http.MethodGet)
-		r.wave(ctx, r.take(r.callers), http.MethodGet)
+	if n := max(r.callers, r.load.atOnce()); r.peer != nil && r.limit > int64(4*n) {
+		r.wave(ctx, r.take(n), http.MethodGet)
+		r.wave(ctx, r.take(n), http.MethodGet)
 	}
 	r.measure(func() { r.busy(ctx, http.MethodGet) })
 	return nil

@@ -14,6 +14,7 @@ import (
 // A tally sums the rounds of one row.
 type tally struct {
 	requests, failed, notOK int64
+	unmade                  int64
 	record                  *record // nil with a target
 	used                    usage
 	latency                 *hdrhistogram.Histogram
@@ -34,6 +35,7 @@ func (t *tally) add(r *rig, rep *peer.Report) {
 	t.requests += int64(r.ids.total())
 	t.failed += r.errs
 	t.notOK += r.notOK
+	t.unmade += r.unmade
 	t.used.add(r.used)
 	t.latency.Merge(latency)
 	if t.first == nil {
@@ -112,7 +114,7 @@ func judge(ex peer.Executions, safe, unsafe uint64, failed []uint64) record {
 func (t *tally) result(w row, client string) Result {
 	r := Result{
 		Scenario: w.scenario.name, Proto: w.proto.name, Client: client,
-		Requests: t.requests, Failed: t.failed,
+		Requests: t.requests, Failed: t.failed, Unmade: t.unmade,
 		P50: micros(t.latency, 50), P99: micros(t.latency, 99), P999: micros(t.latency, 99.9),
 		Percentiles: percentiles(t.latency),
 		Dialled:     t.dialled, NotOK: t.notOK,

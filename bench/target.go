@@ -21,7 +21,11 @@ func (o Options) TargetNotice() string {
 	}
 	var kinds []string
 	for _, s := range p.scenarios() {
-		kinds = append(kinds, fmt.Sprintf("%s with %d at a time", s.name, min(int64(s.callers(p)), p.share(p.Rounds-1))))
+		how := fmt.Sprintf("with %d at a time", min(int64(s.callers(p)), p.share(p.Rounds-1)))
+		if load := p.loadOf(s); load.open() {
+			how = load.describe()
+		}
+		kinds = append(kinds, s.name+" "+how)
 	}
 	each := p.Requests * len(p.rows)
 	return fmt.Sprintf("sending to %s: GET requests without a body, numbered by an X-Request-Id header;\n"+

@@ -21,6 +21,7 @@ func New(known ...bench.Client) *cobra.Command {
 	var o bench.Options
 	var clients []string
 	var asJSON bool
+	var load string
 	names := make([]string, len(known))
 	for i, c := range known {
 		names[i] = c.Name
@@ -83,6 +84,7 @@ failed. What the server executed isn't known, and such columns show "-".`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
+			cli.Unset(cmd, "workers", &o.Workers)
 			cli.Unset(cmd, "rate", &o.Rate)
 			cli.Unset(cmd, "delay", &o.Delay)
 			cli.Unset(cmd, "duration", &o.Duration)
@@ -92,10 +94,14 @@ failed. What the server executed isn't known, and such columns show "-".`,
 			if o.Clients, err = bench.ClientsNamed(known, clients...); err != nil {
 				return err
 			}
+			if o.Load, err = bench.ParseLoad(load); err != nil {
+				return err
+			}
 			return run(cmd, o, asJSON)
 		},
 	}
 	benchFlags(cmd, &o)
+	cmd.Flags().StringVar(&load, "load", "closed", "when requests are made: closed, constant:RATE, poisson:RATE, bursts:RATE+N/PERIOD, ramp:RATE-RATE or replay:FILE")
 	cmd.Flags().StringSliceVar(&clients, "clients", nil, "clients to compare: "+strings.Join(names, ",")+" (default all)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of a table")
 	return cmd
@@ -108,6 +114,7 @@ func benchFlags(cmd *cobra.Command, o *bench.Options) {
 	f.BoolVar(&o.All, "all", false, "run every scenario over every protocol")
 	f.StringVar(&o.Target, "target", "", "URL of your own server to load in place of the faulty one")
 	f.IntVar(&o.Workers, "workers", 32, "callers at a time, in all scenarios but burst and burst-warm")
+	f.Uint64Var(&o.Seed, "seed", 0, "what the random times of --load poisson come from: the same seed, the same times (default a new one)")
 	f.IntVar(&o.Burst, "burst", 0, "requests at a time in burst, --requests at most, and in each burst of burst-warm (default 256 and 500)")
 	f.IntVar(&o.Rate, "rate", 2000, "requests in a second in burst-warm, beside its bursts")
 	f.DurationVar(&o.Delay, "delay", 5*time.Millisecond, "how long the server takes to answer in burst and burst-warm")
