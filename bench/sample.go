@@ -15,15 +15,28 @@ type Sample struct {
 	AllocsPerRequest float64  `json:"allocs_per_request"`
 	P50              *float64 `json:"p50_us"`
 	P99              *float64 `json:"p99_us"`
+	// WaveP99 is Result.WaveP99 of this round. Avoidable to Dials come from the peer's record,
+	// and are nil with a target.
+	WaveP99       *float64 `json:"wave_p99_us,omitempty"`
+	Avoidable     *int64   `json:"avoidable"`
+	ExecutedTwice *int64   `json:"executed_twice"`
+	Lost          *int64   `json:"lost"`
+	Dials         *int64   `json:"dials"`
 }
 
 func sampleOf(r *rig, latency *hdrhistogram.Histogram) Sample {
 	s := Sample{
 		Requests: int64(r.ids.total()), Failed: r.errs,
 		P50: micros(latency, 50), P99: micros(latency, 99),
+		WaveP99: median(r.waves, func(w wave) *float64 { return w.p99 }),
 	}
 	s.RPS, s.CPUPerRequest, s.AllocsPerRequest = r.used.perRequest()
 	return s
+}
+
+// setRecord adds what the peer's record of the round says.
+func (s *Sample) setRecord(j record) {
+	s.Avoidable, s.ExecutedTwice, s.Lost, s.Dials = &j.avoidable, &j.twice, &j.lost, &j.dials
 }
 
 // A Percentile says that so many percent of the calls took at most so long.

@@ -59,10 +59,12 @@ func (t *tally) add(r *rig, rep *peer.Report) {
 		t.record = new(record)
 	}
 	j := judge(rep.Executed, r.ids.safe.Load(), r.ids.unsafe.Load(), r.failed)
+	j.dials = int64(rep.Accepted)
+	t.samples[len(t.samples)-1].setRecord(j)
 	t.record.avoidable += j.avoidable
 	t.record.twice += j.twice
 	t.record.lost += j.lost
-	t.record.dials += int64(rep.Accepted)
+	t.record.dials += j.dials
 	t.record.wasted += wasted(rep)
 	t.record.peak = max(t.record.peak, int64(rep.Peak))
 }
