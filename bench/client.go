@@ -71,6 +71,8 @@ type Setup struct {
 	Roots   *x509.CertPool // the peer's authority; nil: the system's
 	// IdleTimeout is what the peer's documentation says; zero: nothing.
 	IdleTimeout time.Duration
+	// CallTimeout is the most time that each call has; its context ends then. Zero: no limit.
+	CallTimeout time.Duration
 	// MaxConns is the most connections that the client may have, and MaxWait the longest
 	// that a call may wait for one of them; zero: no limit.
 	MaxConns int

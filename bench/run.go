@@ -198,6 +198,7 @@ func (l *lab) newRig(w row, c Client, limit int64) (*rig, error) {
 		}
 		setup.Resolver = r.names.resolver()
 	}
+	setup.CallTimeout = r.callTimeout
 	r.build = func() (any, error) { return c.build(setup) }
 	var err error
 	if r.client, err = r.newClient(); err != nil && r.names != nil {

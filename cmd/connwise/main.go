@@ -5,20 +5,18 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"example.com/connwise/bench"
+	"example.com/connwise/internal/cli"
 )
 
 // Exit codes.
 const (
-	exitOK     = 0
-	exitFailed = 1 // something went wrong at run time
-	exitUsage  = 2 // the command line makes no sense
+	exitOK     = cli.ExitOK
+	exitFailed = cli.ExitFailed
+	exitUsage  = cli.ExitUsage
 )
 
 func main() { os.Exit(start()) }
@@ -30,29 +28,16 @@ func start() int {
 	if bench.IsChild() {
 		return bench.ChildMain(os.Stdin, os.Stdout, os.Stderr)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cli.Interruptible()
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }
 
 // run executes a command line and returns the exit code. Results go to stdout,
 // errors and progress to stderr.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	began := false
-	root := newRoot(&began)
-	root.SetArgs(args)
+	root := newRoot()
 	root.SetOut(stdout)
-	root.SetErr(stderr)
 	fixCompletion(root)
-	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil {
-		return exitOK
-	}
-	_, _ = fmt.Fprintf(stderr, "connwise: %v\n", err)
-	if began && !isUsage(err) {
-		return exitFailed
-	}
-	_, _ = fmt.Fprintf(stderr, "See '%s --help'.\n", cmd.CommandPath())
-	return exitUsage
+	return cli.Run(ctx, root, args, stdout, stderr, isUsage)
 }

@@ -66,8 +66,7 @@ func TestManualPages(t *testing.T) {
 	if got := exec(t.Context(), "man", dir); got.code != exitOK {
 		t.Fatalf("exit code %d: %s", got.code, got.stderr)
 	}
-	began := false
-	for _, c := range newRoot(&began).Commands() {
+	for _, c := range newRoot().Commands() {
 		if c.Name() == "help" {
 			continue
 		}

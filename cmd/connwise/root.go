@@ -14,9 +14,8 @@ import (
 	"example.com/connwise/internal/probe"
 )
 
-// newRoot returns the command tree. began is set once the flags and arguments of a
-// subcommand were accepted: an error before that is one of usage.
-func newRoot(began *bool) *cobra.Command {
+// newRoot returns the command tree.
+func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "connwise",
 		Short: "HTTP connections that outlive their proxy: a sidecar, benchmarks, measurements, pool statistics, retry policies",
@@ -29,10 +28,7 @@ retried.`,
   connwise stats http://127.0.0.1:6060/debug/connwise
   connwise policy once
   connwise proxy --upstream https://api.example`,
-		Version:          version(),
-		SilenceErrors:    true,
-		SilenceUsage:     true,
-		PersistentPreRun: func(*cobra.Command, []string) { *began = true },
+		Version: version(),
 	}
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(benchcli.New(bench.DefaultClients()...), newProbe(), newStats(), newPolicy(), newProxy(), newMan())
@@ -74,14 +70,10 @@ func newHelp() *cobra.Command {
 }
 
 func isUsage(err error) bool {
-	if _, ok := errors.AsType[*cli.UsageError](err); ok {
-		return true
-	}
 	if _, ok := errors.AsType[*probe.UsageError](err); ok {
 		return true
 	}
-	_, ok := errors.AsType[*bench.UsageError](err)
-	return ok || isSettings(err)
+	return benchcli.IsUsage(err) || isSettings(err)
 }
 
 // version tells what this binary was built from.

@@ -83,3 +83,12 @@ func introduce(w io.Writer, o bench.Options) {
 	}
 	_, _ = fmt.Fprintln(w)
 }
+
+// IsUsage says whether an error of the command is about the command line, and not of the run.
+func IsUsage(err error) bool {
+	if _, ok := errors.AsType[*cli.UsageError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*bench.UsageError](err)
+	return ok
+}
