@@ -55,10 +55,21 @@ func (l *latencies) sum() *hdrhistogram.Histogram {
 	for i := range l.parts {
 		p := &l.parts[i]
 		p.mu.Lock()
-		sum.Merge(p.h)
+		if p.h != nil {
+			sum.Merge(p.h)
+		}
 		p.mu.Unlock()
 	}
 	return sum
+}
+
+// compact leaves one histogram of them. Nothing may be recorded afterwards.
+func (l *latencies) compact() {
+	sum := l.sum()
+	for i := range l.parts {
+		l.parts[i].h = nil
+	}
+	l.parts[0].h = sum
 }
 
 // merge adds another histogram.

@@ -88,6 +88,8 @@ type Result struct {
 	// CPURatio compares CPUPerRequest with net/http's, or with the last client's if net/http
 	// isn't among them, round by round; nil for that client itself.
 	CPURatio *Ratio `json:"cpu_ratio"`
+	// CPURatioTo is the client that CPURatio compares with; empty where that is nil.
+	CPURatioTo string `json:"cpu_ratio_to,omitempty"`
 
 	// PeakGoroutines and PeakFDs are the most of this process at one time, as looked at
 	// every 50 ms, PeakRSS by how many bytes its memory grew meanwhile, and Syscalls counts
@@ -103,6 +105,9 @@ type Result struct {
 	Timeline *Timeline `json:"timeline,omitempty"`
 	// Samples are the rounds.
 	Samples []Sample `json:"samples"`
+	// Partial says that the run was ended before all rounds of the row were complete: its
+	// figures are of those in Samples, as many of each client.
+	Partial bool `json:"partial,omitempty"`
 
 	// NotOK counts answers that weren't 2xx, and FirstError is the first of the row's
 	// errors and such answers. Both are for people.

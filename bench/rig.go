@@ -75,6 +75,13 @@ func (r *rig) closeClients() error {
 	return errors.Join(errs...)
 }
 
+// release lets go of what a round needs no more when it is over, so that the next client
+// finds a heap like the last one's.
+func (r *rig) release() {
+	r.client, r.clients, r.build = nil, nil, nil
+	r.latency.compact()
+}
+
 // more takes n requests from the limit, or as many as it leaves, and returns how
 // many may be made: none when the round is over.
 func (r *rig) more(ctx context.Context, n int) int {

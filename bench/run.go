@@ -25,8 +25,9 @@ func ChildMain(stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 // Run runs what the options say and returns a row for each combination. It blocks
-// for about Duration for each. When ctx ends it returns the rows that were
-// complete and ctx's error; with a *UsageError nothing was run.
+// for about Duration for each. When ctx ends it returns the rows that were complete, a row
+// of which all clients have made the same rounds as Partial, and ctx's error; with a
+// *UsageError nothing was run.
 func Run(ctx context.Context, o Options) (Report, error) {
 	p, err := o.plan()
 	if err != nil {
@@ -74,8 +75,8 @@ func (l *lab) close() {
 	}
 }
 
-// results runs one row with all clients, in turns. When it fails none of its results is
-// complete.
+// results runs one row with all clients, in turns. When ctx ends its results are of the
+// rounds that all clients have made, if there are any; with another error there are none.
 func (l *lab) results(ctx context.Context, w row) ([]Result, error) {
 	var clients []Client
 	for _, c := range l.Clients {
@@ -88,24 +89,38 @@ func (l *lab) results(ctx context.Context, w row) ([]Result, error) {
 		tallies[i].latency = newHistogram()
 	}
 	for round := range l.Rounds {
+		adds := make([]func(*tally), len(clients))
 		for i := range clients {
 			k := (i + round) % len(clients) // who is first changes, too
 			l.progress(w, clients[k])
-			if err := l.round(ctx, w, clients[k], round, &tallies[k]); err != nil {
-				return nil, err
+			var err error
+			if adds[k], err = l.round(ctx, w, clients[k], round); err != nil {
+				if ctx.Err() == nil || round == 0 {
+					return nil, err
+				}
+				return l.resultsOf(w, clients, tallies, true), err
 			}
 			l.done++
 		}
+		for k, add := range adds { // now that all have made it
+			add(&tallies[k])
+		}
 	}
+	return l.resultsOf(w, clients, tallies, false), nil
+}
+
+// resultsOf makes a row's results of what was tallied.
+func (l *lab) resultsOf(w row, clients []Client, tallies []tally, partial bool) []Result {
 	results := make([]Result, len(tallies))
 	for i, c := range clients {
 		results[i] = tallies[i].result(w, c.Name)
+		results[i].Partial = partial
 		if load := l.loadOf(w.scenario); load.open() {
 			results[i].Load = load.String()
 		}
 	}
 	compareCPU(results)
-	return results, nil
+	return results
 }
 
 func (l *lab) progress(w row, c Client) {
@@ -115,8 +130,9 @@ func (l *lab) progress(w row, c Client) {
 	l.Progress(Step{Done: l.done, Total: l.rounds(), Scenario: w.scenario.name, Proto: w.proto.name, Size: w.size, Client: c.Name})
 }
 
-// round runs one client once, against a server of its own, and adds to t.
-func (l *lab) round(ctx context.Context, w row, c Client, n int, t *tally) (err error) {
+// round runs one client once, against a server of its own. What it returns adds the round
+// to a tally.
+func (l *lab) round(ctx context.Context, w row, c Client, n int) (add func(*tally), err error) {
 	defer func() {
 		switch {
 		case ctx.Err() != nil:
@@ -127,7 +143,7 @@ func (l *lab) round(ctx context.Context, w row, c Client, n int, t *tally) (err 
 	}()
 	r, err := l.newRig(w, c, l.share(n))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.round = n
 	limited, cancel := context.WithTimeout(ctx, r.length+r.callTimeout+hangLimit)
@@ -143,10 +159,8 @@ func (l *lab) round(ctx context.Context, w row, c Client, n int, t *tally) (err 
 	if err == nil {
 		err = limited.Err()
 	}
-	if err == nil {
-		t.add(r, rep)
-	}
-	return err
+	r.release()
+	return func(t *tally) { t.add(r, rep) }, err
 }
 
 // newRig starts a server and a client for it, to make at most limit calls.

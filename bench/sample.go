@@ -92,7 +92,9 @@ func compareCPU(results []Result) {
 	}
 	for i := range results {
 		if i != ref {
-			results[i].CPURatio = cpuRatio(results[i].Samples, results[ref].Samples)
+			if q := cpuRatio(results[i].Samples, results[ref].Samples); q != nil {
+				results[i].CPURatio, results[i].CPURatioTo = q, results[ref].Client
+			}
 		}
 	}
 }

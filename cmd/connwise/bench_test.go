@@ -13,23 +13,42 @@ import (
 )
 
 func TestBenchTable(t *testing.T) {
-	got := exec(t.Context(), strings.Fields("bench --scenario steady,goaway --workers 2 --duration 100ms --rounds 1 --idle-timeout 40ms")...)
+	got := exec(t.Context(), strings.Fields("bench --scenario steady,goaway --workers 2 --duration 100ms --rounds 1 --wide")...)
 	if got.code != exitOK {
 		t.Fatalf("exit code %d: %s", got.code, got.stderr)
 	}
-	for _, want := range []string{"connwise: ", "net/http: ", "DefaultTransport.Clone()", "scenario", "allocs/req"} {
+	for _, want := range []string{"connwise: ", "net/http: ", "DefaultTransport.Clone()", "scenario", "allocs"} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("stdout lacks %q:\n%s", want, got.stdout)
 		}
 	}
 	rows := 0
 	for line := range strings.Lines(got.stdout) {
-		if f := strings.Fields(line); len(f) > 15 && !strings.HasSuffix(f[2], ":") && (f[0] == "steady" || f[0] == "goaway") {
+		if f := strings.Fields(line); len(f) > 12 && !strings.HasSuffix(f[2], ":") && (f[0] == "steady" || f[0] == "goaway") {
 			rows++ // and no line about a row's errors
 		}
 	}
 	if rows != 18 {
 		t.Errorf("%d rows, want 18:\n%s", rows, got.stdout)
+	}
+	if n := strings.Count(got.stderr, "%  "); n != 8 {
+		t.Errorf("progress of %d rows, want 8 lines:\n%s", n, got.stderr)
+	}
+}
+
+// TestBenchLoad runs an open load, quietly.
+func TestBenchLoad(t *testing.T) {
+	got := exec(t.Context(), strings.Fields("bench --scenario steady --proto h1 --load poisson:400 --seed 3 --duration 90ms --quiet")...)
+	if got.code != exitOK || got.stderr != "" {
+		t.Fatalf("exit code %d: %s", got.code, got.stderr)
+	}
+	if !strings.Contains(got.stdout, "\nsteady (poisson:400)\n") {
+		t.Errorf("the table doesn't say by which load:\n%s", got.stdout)
+	}
+	for _, args := range []string{"--load often", "--load constant:5 --scenario burst", "--load constant:5 --workers 32", "--wide --json"} {
+		if got := exec(t.Context(), strings.Fields("bench "+args)...); got.code != exitUsage {
+			t.Errorf("%s: exit code %d: %s", args, got.code, got.stderr)
+		}
 	}
 }
 

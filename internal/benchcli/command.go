@@ -20,7 +20,7 @@ import (
 func New(known ...bench.Client) *cobra.Command {
 	var o bench.Options
 	var clients []string
-	var asJSON bool
+	var out output
 	var load string
 	names := make([]string, len(known))
 	for i, c := range known {
@@ -97,13 +97,15 @@ failed. What the server executed isn't known, and such columns show "-".`,
 			if o.Load, err = bench.ParseLoad(load); err != nil {
 				return err
 			}
-			return run(cmd, o, asJSON)
+			return run(cmd, o, out)
 		},
 	}
 	benchFlags(cmd, &o)
 	cmd.Flags().StringVar(&load, "load", "closed", "when requests are made: closed, constant:RATE, poisson:RATE, bursts:RATE+N/PERIOD, ramp:RATE-RATE or replay:FILE")
 	cmd.Flags().StringSliceVar(&clients, "clients", nil, "clients to compare: "+strings.Join(names, ",")+" (default all)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of a table")
+	cmd.Flags().BoolVar(&out.json, "json", false, "print JSON instead of a table")
+	cmd.Flags().BoolVar(&out.wide, "wide", false, "print one table with all columns, wider than most terminals")
+	cmd.Flags().BoolVar(&out.quiet, "quiet", false, "show no progress")
 	return cmd
 }
 

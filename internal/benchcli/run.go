@@ -13,8 +13,14 @@ import (
 	"example.com/connwise/internal/cli"
 )
 
+// An output is what a run prints.
+type output struct{ json, wide, quiet bool }
+
 // run runs o and prints what finished, even when the run was interrupted.
-func run(cmd *cobra.Command, o bench.Options, asJSON bool) error {
+func run(cmd *cobra.Command, o bench.Options, out output) error {
+	if out.json && out.wide {
+		return cli.Usagef("--wide is for the table: --json has everything")
+	}
 	if err := cli.Positive(cmd, "workers", "burst", "rate", "delay", "rounds", "duration", "idle-timeout", "call-timeout"); err != nil {
 		return err
 	}
@@ -23,27 +29,30 @@ func run(cmd *cobra.Command, o bench.Options, asJSON bool) error {
 	if notice := o.TargetNotice(); notice != "" { // before anything is sent
 		_, _ = fmt.Fprintf(stderr, "%s\n\n", notice)
 	}
-	progress, done := newProgress(stderr)
+	progress, done := newProgress(stderr, out.quiet)
 	o.Progress = func(s bench.Step) {
 		if s.Done == 0 { // not before: the options may be refused
-			introduce(introWriter(stdout, stderr, asJSON), o)
+			introduce(introWriter(stdout, stderr, out.json), o)
 		}
 		progress(s)
 	}
 	rep, err := bench.Run(cmd.Context(), o)
 	done()
 	if err != nil && len(rep.Results) == 0 {
-		return interrupted(err, 0)
+		return interrupted(err, nil)
 	}
 	write := rep.WriteTable
-	if asJSON {
+	switch {
+	case out.json:
 		write = rep.WriteJSON
+	case out.wide:
+		write = rep.WriteWideTable
 	}
 	if werr := write(stdout); werr != nil {
 		return fmt.Errorf("bench: %w", werr)
 	}
 	if err != nil {
-		return interrupted(err, len(rep.Results))
+		return interrupted(err, rep.Results)
 	}
 	return unanswered(rep)
 }
@@ -62,11 +71,21 @@ func unanswered(rep bench.Report) error {
 	return fmt.Errorf("bench: no call got a 2xx answer in: %s", strings.Join(rows, ", "))
 }
 
-func interrupted(err error, rows int) error {
-	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("interrupted; %d rows were complete: %w", rows, err)
+func interrupted(err error, rows []bench.Result) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
 	}
-	return err
+	partial := 0
+	for _, r := range rows {
+		if r.Partial {
+			partial++
+		}
+	}
+	also := ""
+	if partial > 0 {
+		also = fmt.Sprintf(", %d in part", partial)
+	}
+	return fmt.Errorf("interrupted; %d rows were complete%s: %w", len(rows)-partial, also, err)
 }
 
 func introWriter(stdout, stderr io.Writer, asJSON bool) io.Writer {
@@ -78,8 +97,16 @@ func introWriter(stdout, stderr io.Writer, asJSON bool) io.Writer {
 
 // introduce says how the clients are configured.
 func introduce(w io.Writer, o bench.Options) {
+	width := 0
 	for _, c := range o.Clients {
-		_, _ = fmt.Fprintf(w, "%-9s %s\n", c.Name+":", c.Note)
+		width = max(width, len(c.Name)+1)
+	}
+	for _, c := range o.Clients {
+		name := c.Name + ":"
+		for _, line := range cli.Wrap(c.Note, 108-width) {
+			_, _ = fmt.Fprintf(w, "%-*s %s\n", width, name, line)
+			name = ""
+		}
 	}
 	_, _ = fmt.Fprintln(w)
 }
