@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"crypto/tls"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -19,44 +20,46 @@ type conn struct {
 	h *host
 
 	// Set once, when the dial is done.
-	nc     net.Conn // as the dialer gave it
-	addr   string   // its remote address; empty if it has none
-	h1     *h1.Conn // nil where HTTP/2 is spoken
-	h2     *h2.Conn // nil where HTTP/1 is spoken
-	link   *dialer.Link
-	probe  *health.Probe    // HTTP/1
-	heard  *health.Arrivals // HTTP/2: its bytes are read all the time. hearMu is held for a look.
-	hearMu sync.Mutex
-	vigil  *health.Vigil   // of a connection that can't be looked at; else nil
-	watch  *health.Watcher // nil where the platform has no watcher
-	opened time.Time
-	maxAge time.Duration // with its jitter; zero: none
+	h1     *h1.Conn             // nil where HTTP/2 is spoken
+	h2     *h2.Conn             // nil where HTTP/1 is spoken
+	probe  *health.Probe        // HTTP/1
+	vigil  *health.Vigil        // of a connection that can't be looked at; else nil
+	watch  *health.Watcher      // nil where the platform has no watcher
+	trace  *connTrace           // nil without Config.Trace
+	tls    *tls.ConnectionState // link's
+	maxAge time.Duration        // with its jitter; zero: none
 
 	peerClosed atomic.Bool // the watcher saw a FIN or RST
-
-	trace *connTrace // nil without Config.Trace
-
+	served     atomic.Bool // HTTP/2: a request was answered on it
 	// The transport closed it under its user (Close): the error to report instead of
 	// "use of closed network connection".
 	killed atomic.Pointer[error]
-	served atomic.Bool // HTTP/2: a request was answered on it
 
 	// Owned by whoever holds the connection, and handed over under h.mu; with HTTP/2, which
 	// many can hold, guarded by it.
 	uses      int           // requests begun on it
-	idleSince time.Time     // when its last answer's last byte was read, or its first request began; before, see agedByTLS
 	announced time.Duration // the server's Keep-Alive: timeout, zero if unknown
+	idleSince time.Time     // when its last answer's last byte was read, or its first request began; before, see agedByTLS
 
 	// Guarded by h.mu.
+	epoch     uint64 // host.epoch when it was dialled
 	state     connState
-	aliveAt   time.Time     // HTTP/2: when something had come from the peer, as noteSigns has found
 	restless  bool          // it is in host.restless
 	rests     bool          // see rest.go
+	renewed   bool          // its successor is dialled, or about to be: see renew.go
 	restAfter time.Duration // zero: not yet known
+	aliveAt   time.Time     // HTTP/2: when something had come from the peer, as noteSigns has found
 	sharing
-	epoch uint64 // host.epoch when it was dialled
 
-	// Of its dial.
+	// Set once, when the dial is done.
+	nc     net.Conn // as the dialer gave it
+	addr   string   // its remote address; empty if it has none
+	link   *dialer.Link
+	heard  *health.Arrivals // HTTP/2: its bytes are read all the time. hearMu is held for a look.
+	hearMu sync.Mutex
+	opened time.Time
+
+	// Of its dial, guarded by h.mu.
 	dialAt  time.Time
 	cutDial func()      // ends it
 	cut     bool        // cutDial was called, as no request waits for it
@@ -65,8 +68,6 @@ type conn struct {
 	slow    bool        // it takes long: see stuck.go
 	slowBy  *time.Timer // when it will
 	ahead   bool        // no request has asked for it: see keep.go
-
-	renewed bool // its successor is dialled, or about to be: see renew.go. Guarded by h.mu.
 }
 
 type connState uint8
@@ -83,7 +84,7 @@ const (
 // open makes the connection ready for use on what the dialer opened.
 func (c *conn) open(l *dialer.Link) {
 	t := c.h.t
-	c.nc, c.link, c.addr = l.Conn, l, remoteAddr(l.Conn)
+	c.nc, c.link, c.tls, c.addr = l.Conn, l, l.TLS, remoteAddr(l.Conn)
 	c.opened = time.Now()
 	c.idleSince = c.opened.Add(-c.h.agedByTLS(l.TLSTook))
 	if age := t.set.MaxConnAge; age > 0 {

@@ -162,7 +162,7 @@ func TestCrawledHostsAreForgotten(t *testing.T) {
 		wantAllCounted(t, tr, n, 0)
 		time.Sleep(2 * forgetAfter)
 		synctest.Wait()
-		if hosts, aliases := len(tr.allHosts()), tr.aliases.len(); hosts+aliases+len(tr.unused)+len(tr.idlers.hosts) > 0 {
+		if hosts, aliases := len(tr.allHosts()), tr.aliases.n; hosts+aliases+len(tr.unused)+len(tr.idlers.hosts) > 0 {
 			t.Errorf("%d hosts, %d aliases, %d unused and %d idle ones are remembered", hosts, aliases, len(tr.unused), len(tr.idlers.hosts))
 		}
 		wantAllCounted(t, tr, n, 0)

@@ -151,9 +151,9 @@ func (c *call) wire() wire.Request {
 	if c.firstOf(&r) {
 		r.Extra = keepAlive
 	}
-	if route := &c.h.route; route.Forward {
+	if c.h.forward {
 		r.Proxied = true
-		if auth := dialer.ProxyAuthorization(route.Proxy); auth != "" && c.req.Header.Get("Proxy-Authorization") == "" {
+		if auth := dialer.ProxyAuthorization(c.h.route.Proxy); auth != "" && c.req.Header.Get("Proxy-Authorization") == "" {
 			r.Extra = maps.Clone(r.Extra)
 			if r.Extra == nil {
 				r.Extra = http.Header{}
@@ -183,7 +183,7 @@ func (c *call) received(resp *http.Response) *http.Response {
 		c.h.noteUseful(c.g.c)
 	}
 	resp.Request = c.req
-	resp.TLS = c.g.c.link.TLS
+	resp.TLS = c.g.c.tls
 	if resp.Body == io.ReadCloser(c.x) {
 		resp.Body = c
 	}

@@ -10,80 +10,89 @@ import (
 
 // A host is everything the pool knows of one origin on one way (direct, or by one
 // proxy): its connections, the requests that wait for one, and its counters.
+//
+// What every request touches lies together. Of a pool with thousands of hosts nothing is in the
+// processor's cache when a request comes, and each line of it takes as long to come as a
+// hundred instructions.
 type host struct {
-	t     *Transport
-	key   hostKey
-	route dialer.Route
-	cfg   HostConfig
+	firstAlias alias // of aliases
 
-	shownProxy string // the proxy, as it may be shown
-
-	aliases []rawKey // guarded by Transport.mu
-
+	t      *Transport
+	limits atomic.Pointer[idleLimits] // what follows from known
 	given  given
-	waited atomic.Int64 // Totals.WaitTime
-	waits  sharedHistogram
 	// trips are the requests without an answer. One may hold no connection and not wait for
 	// one either, as its last one failed and it is about to be sent again.
 	trips atomic.Int64
 
-	limits atomic.Pointer[idleLimits] // what follows from known
+	slots     *slots // its own, or its twin's
+	own       slots
+	place     int8        // in slots. Never changes, as what follows
+	speaks    protocols   // which protocols may be spoken with it
+	forward   bool        // route.Forward
+	short     atomic.Bool // it may have waiters, and not one slot: see slots.go
+	addresses             // see avoid.go
 
-	addresses // see avoid.go
-
-	slots *slots
-	short atomic.Bool // it may have waiters, and not one slot: see slots.go
-	asks  bool        // the twin is being asked for one; guarded by mu
-
-	// speaks says which protocols may be spoken with it. Never changes.
-	speaks protocols
-
-	// mu guards what follows. Under it: no I/O, no Close, no hook, no call into h1, h2,
+	// mu guards what follows, up to key. Under it: no I/O, no Close, no hook, no call into h1, h2,
 	// dialer or health (but Vigil.Ended, which waits for nothing). It is taken after
 	// Transport.mu where both are held.
-	mu      sync.Mutex
-	conns   map[*conn]struct{} // all, dialing ones included
-	idle    []*conn            // the newest last; while a request waits, none that it would take: see also fresh.go
-	shared  []*conn            // in use, and taking more: see shared.go
-	queue   queue
-	dialing int
-	cutting int       // of these, the ones that are about to end: see orphan.go
-	slow    int       // of the others, those that take long: see stuck.go
-	lost    int       // hooks that go on though their dials have ended: see losthook.go
-	through time.Time // when the youngest dial began that has succeeded
-	window  dialWindow
-	keeper  keeper // see keep.go
-	epoch   uint64 // raised by CloseIdleConnections and Drain: what is older isn't reused
-	tot     Totals
-	usedAt  time.Time // the last checkout or checkin of a request, or Warm
-	gone    bool      // forgotten: look it up again
+	mu         sync.Mutex
+	asks       bool       // the twin is being asked for a slot
+	gone       bool       // forgotten: look it up again
+	restListed bool       // it is in Transport.resting
+	proto      protocol   // what the last dial found
+	cfg        HostConfig // never changes
+	idle       []*conn    // the newest last; while a request waits, none that it would take: see also fresh.go
+	oneIdle    [1]*conn   // idle's array, while that is enough
+	shared     []*conn    // in use, and taking more: see shared.go
+	queue      queue
+	epoch      uint64    // raised by CloseIdleConnections and Drain: what is older isn't reused
+	usedAt     time.Time // the last checkout or checkin of a request, or Warm
 	upkeep
-	tray     tray
-	reaping  map[time.Duration]bool // the graces after which cutOrphans is to come
-	cutShort int                    // see orphansCutShort
-
-	known      knowledge
-	shown      time.Duration // the last announced idle timeout, for Stats
-	witness    *conn         // open and not used any more, nil if there is none: see witness.go
-	restless   []*conn       // those that became idle a moment ago, at least: restIdle is to come. See rest.go.
-	restListed bool          // it is in Transport.resting
-
-	// Of HTTP/2.
-	proto         protocol  // what the last dial found
-	streamsEach   int       // what the last connection offered
-	fruitless     int       // see storm.go
-	dialNotBefore time.Time // zero: now
-	dialsPaused   bool      // until dialNotBefore
+	witness  *conn   // open and not used any more, nil if there is none: see witness.go
+	restless []*conn // those that became idle a moment ago, at least: restIdle is to come. See rest.go.
 
 	// See settle.go.
 	settling     []*conn
 	waryUntil    time.Time
 	closesBehind int
 
+	tray tray
+
+	conns    map[*conn]struct{} // all, dialing ones included
+	dialing  int
+	cutting  int       // of these, the ones that are about to end: see orphan.go
+	slow     int       // of the others, those that take long: see stuck.go
+	lost     int       // hooks that go on though their dials have ended: see losthook.go
+	through  time.Time // when the youngest dial began that has succeeded
+	window   dialWindow
+	keeper   keeper // see keep.go
+	tot      Totals
+	reaping  map[time.Duration]bool // the graces after which cutOrphans is to come
+	cutShort int                    // see orphansCutShort
+
+	known knowledge
+	shown time.Duration // the last announced idle timeout, for Stats
+
+	// Of HTTP/2.
+	streamsEach   int       // what the last connection offered
+	fruitless     int       // see storm.go
+	dialNotBefore time.Time // zero: now
+	dialsPaused   bool      // until dialNotBefore
+
 	// See caution.go.
 	deafUntil  time.Time // it answers no Expect: 100-continue
 	unheard    int       // how often in a row it didn't
 	hastyUntil time.Time // it closes connections of any age
+
+	// What it is; never changes, but for aliases, which Transport.mu guards.
+	key        hostKey
+	route      dialer.Route
+	shownProxy string // the proxy, as it may be shown
+	aliases    []*alias
+
+	// With no lock.
+	waited atomic.Int64 // Totals.WaitTime
+	waits  sharedHistogram
 }
 
 // openLocked counts the connections that are not being dialled any more.

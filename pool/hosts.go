@@ -91,6 +91,7 @@ func (t *Transport) addHost(raw rawKey, proxy *url.URL) *host {
 	h := t.hosts[key]
 	if h == nil {
 		h = &host{t: t, key: key, route: t.set.route, cfg: t.set.forHost(key.addr), speaks: t.set.protocols(raw.scheme)}
+		h.idle = h.oneIdle[:0]
 		if raw.http1 {
 			h.speaks.http2 = false
 		}
@@ -106,18 +107,30 @@ func (t *Transport) addHost(raw rawKey, proxy *url.URL) *host {
 		if twin := t.hosts[key.twin()]; twin != nil {
 			h.slots = twin.slots
 		} else {
-			h.slots = &slots{}
+			h.slots = &h.own
 		}
-		h.slots.hosts[key.slotsIndex()].Store(h)
+		h.place, h.forward = key.slotsIndex(), forward
+		h.slots.hosts[h.place].Store(h)
 		h.refreshLocked(time.Now())
 		t.hosts[key] = h
 		t.mostHosts = max(t.mostHosts, len(t.hosts))
 	}
-	if len(h.aliases) < maxAliases && !slices.Contains(h.aliases, raw) {
-		h.aliases = append(h.aliases, raw)
-		t.aliases.add(raw, h)
-	}
+	h.addAlias(raw)
 	return h
+}
+
+// addAlias notes that requests of h say raw, if there is room for that.
+func (h *host) addAlias(raw rawKey) {
+	a := &h.firstAlias
+	switch {
+	case len(h.aliases) == maxAliases || slices.ContainsFunc(h.aliases, func(a *alias) bool { return a.raw == raw }):
+		return
+	case len(h.aliases) > 0:
+		a = &alias{}
+	}
+	*a = alias{raw, h}
+	h.aliases = append(h.aliases, a)
+	h.t.aliases.add(a)
 }
 
 // canonicalAddr is "host:port" in lower case, with the scheme's port if there is none
@@ -158,9 +171,9 @@ func (t *Transport) hostsLocked() []*host {
 // removeHostLocked takes h out of the maps.
 func (t *Transport) removeHostLocked(h *host) {
 	delete(t.hosts, h.key)
-	h.slots.hosts[h.key.slotsIndex()].CompareAndSwap(h, nil)
-	for _, raw := range h.aliases {
-		t.aliases.remove(raw)
+	h.slots.hosts[h.place].CompareAndSwap(h, nil)
+	for _, a := range h.aliases {
+		t.aliases.remove(a)
 	}
 	t.hosts = shrunk(t.hosts, &t.mostHosts)
 }

@@ -174,8 +174,8 @@ func TestUnusedHostsAreForgotten(t *testing.T) {
 		time.Sleep(forgetAfter + time.Second)
 		synctest.Wait()
 		st := s.tr.Stats()
-		if len(st.Hosts) != 0 || s.tr.aliases.len() != 0 {
-			t.Errorf("%d hosts and %d aliases are remembered", len(st.Hosts), s.tr.aliases.len())
+		if len(st.Hosts) != 0 || s.tr.aliases.n != 0 {
+			t.Errorf("%d hosts and %d aliases are remembered", len(st.Hosts), s.tr.aliases.n)
 		}
 		if st.Total.Opened != 1 || st.Total.Sent != 1 {
 			t.Errorf("the total lost what the host had counted: %+v", st.Total)

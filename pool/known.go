@@ -27,10 +27,10 @@ func (k *knowledge) closed(used bool, idle time.Duration, now time.Time) {
 
 // idleLimits is what is known of a host's idle timeouts now, and what follows from that.
 type idleLimits struct {
-	used, unused inForce // unused: of connections that never carried a request
+	used, unused inForce       // unused: of connections that never carried a request
+	doubt        time.Duration // see learner
 
-	known timeouts      // what they follow from, for a used connection
-	doubt time.Duration // see learner
+	known timeouts // what they follow from, for a used connection
 	// learntUnused is what was learnt of unused ones.
 	learntUnused time.Duration
 }

@@ -94,6 +94,7 @@ func (h *host) wantedDialsLocked() int { return h.dialing - h.cutting }
 func (h *host) endDialLocked(c *conn) {
 	h.dialing--
 	c.slowBy.Stop()
+	c.slowBy = nil
 	switch {
 	case c.cut:
 		h.cutting--

@@ -14,7 +14,7 @@ type slots struct {
 	hosts [2]atomic.Pointer[host] // the second is the one for HTTP/1; nil: there is none
 }
 
-func (k hostKey) slotsIndex() int {
+func (k hostKey) slotsIndex() int8 {
 	if k.http1 {
 		return 1
 	}
@@ -27,7 +27,7 @@ func (k hostKey) twin() hostKey {
 }
 
 // twin is nil if there is none, nearly always.
-func (h *host) twin() *host { return h.slots.hosts[1-h.key.slotsIndex()].Load() }
+func (h *host) twin() *host { return h.slots.hosts[1-h.place].Load() }
 
 // canDialLocked tells whether a slot is free.
 func (h *host) canDialLocked() bool {

@@ -16,12 +16,12 @@ import (
 // under the lock about a connection that comes back is decided then, or was decided never to
 // be necessary (trayable, pickUp).
 type tray struct {
-	slots    [8]atomic.Pointer[conn]
-	clearing atomic.Bool // somebody is about to clear it
-
 	// What has to be known without host.mu.
-	epoch atomic.Uint64 // host.epoch
 	wary  atomic.Bool   // connections may have to settle first: see settle.go
+	epoch atomic.Uint64 // host.epoch
+
+	clearing atomic.Bool // somebody is about to clear it
+	slots    [8]atomic.Pointer[conn]
 }
 
 // trayable tells whether it is enough for c that its next user judges it.
