@@ -22,6 +22,8 @@ type caller struct {
 	id     []byte        // scratch
 	x      Exchange      // the one under way
 	copied [512]byte     // what is read of answers
+	large  []byte        // the same, where they are looked at
+	seen   seen
 }
 
 var postBody = bytes.Repeat([]byte{'y'}, smallBody)
@@ -37,6 +39,11 @@ func (c *caller) call(ctx context.Context, method string) { c.callDue(ctx, metho
 func (c *caller) callDue(ctx context.Context, method string, due time.Time) {
 	id := c.rig.ids.next(method)
 	status, err := c.roundTrip(ctx, method, id)
+	c.record(ctx, id, due, status, err)
+}
+
+// record keeps what came of a call.
+func (c *caller) record(ctx context.Context, id uint64, due time.Time, status int, err error) {
 	switch now := time.Now(); {
 	case err != nil && ctx.Err() != nil:
 	case err != nil:
@@ -68,6 +75,10 @@ func (c *caller) roundTrip(ctx context.Context, method string, id uint64) (statu
 	*e = Exchange{Method: method, URL: c.rig.urlOf(id), ID: string(c.id)}
 	if method == http.MethodPost {
 		e.Body = c.rig.upload
+		e.Chunked = c.rig.chunked(id)
+	}
+	if c.rig.checked > 0 {
+		c.look(e)
 	}
 	if native, ok := c.client.(Caller); ok {
 		err = native.Call(ctx, e)
@@ -82,6 +93,9 @@ func (c *caller) roundTrip(ctx context.Context, method string, id uint64) (statu
 	case c.rig.peer != nil && e.AnswerID != e.ID:
 		return 0, errForeign
 	}
+	if c.rig.checked > 0 {
+		return e.Status, c.looked(e)
+	}
 	return e.Status, nil
 }
 
@@ -91,7 +105,12 @@ func (c *caller) viaRoundTripper(ctx context.Context, e *Exchange) error {
 		return err
 	}
 	defer resp.Body.Close()
-	if e.Read, err = c.discard(resp.Body); err != nil {
+	if e.Sink != nil {
+		e.Read, err = io.CopyBuffer(e.Sink, resp.Body, c.large)
+	} else {
+		e.Read, err = c.discard(resp.Body)
+	}
+	if err != nil {
 		return err
 	}
 	e.Status, e.Proto = resp.StatusCode, resp.Proto
@@ -144,6 +163,9 @@ func (c *caller) request(ctx context.Context, e *Exchange) *http.Request {
 		body := e.Body
 		req.ContentLength = int64(len(body))
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		if e.Chunked {
+			req.ContentLength = -1
+		}
 		req.Body, _ = req.GetBody()
 		return req
 	}

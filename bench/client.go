@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -57,6 +58,11 @@ type Exchange struct {
 	URL    *url.URL
 	ID     string // of the header
 	Body   []byte // nil with GET
+	// Chunked says that the body's length isn't to be told before: over HTTP/1.1 it is
+	// sent in chunks.
+	Chunked bool
+	// Sink, where it isn't nil, is to get the answer's body, best as it comes in.
+	Sink io.Writer
 
 	Status   int    // of the answer
 	AnswerID string // of its header X-Request-Id

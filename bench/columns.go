@@ -36,19 +36,27 @@ var columns = []column{
 	{name: "avoidable", cell: func(r Result) string { return count(r.Avoidable) }},
 	{name: "twice", cell: func(r Result) string { return count(r.ExecutedTwice) }},
 	{name: "lost", cell: func(r Result) string { return count(r.Lost) }},
+	{name: "damaged", cell: func(r Result) string { return count(r.Damaged) }, some: true},
+	{name: "cancelled", cell: func(r Result) string { return count(r.Cancelled) }, some: true},
 	{name: "dials", cell: func(r Result) string { return count(r.Dials) }},
 	{name: "wasted", cell: func(r Result) string { return count(r.WastedDials) }, narrow: wastedMuch},
+	{name: "left", cell: func(r Result) string { return count(r.LeftOpen) }, some: true},
 	{name: "peak", cell: func(r Result) string { return count(r.PeakConns) }, wide: true},
 	{name: "dialled", cell: func(r Result) string { return count(r.Dialled) }, some: true},
 	{name: "p50 us", cell: func(r Result) string { return number(r.P50) }, narrow: func(r Result) string { return unlessWaves(r, r.P50) }},
 	{name: "p99 us", cell: func(r Result) string { return number(r.P99) }, narrow: func(r Result) string { return unlessWaves(r, r.P99) }},
 	{name: "p99.9 us", cell: func(r Result) string { return number(r.P999) }, wide: true},
+	{name: "wait p50", cell: func(r Result) string { return number(r.WaitP50) }, some: true, wide: true},
+	{name: "wait p99", cell: func(r Result) string { return number(r.WaitP99) }, some: true, wide: true},
+	{name: "overtaken", cell: func(r Result) string { return count(r.Overtaken) }, some: true},
 	{name: "wave p50", cell: func(r Result) string { return number(r.WaveP50) }, some: true},
 	{name: "wave p99", cell: func(r Result) string { return number(r.WaveP99) }, some: true},
 	{name: "req/s", cell: func(r Result) string { return number(&r.RPS) }, narrow: rateOf},
+	{name: "MiB/s", cell: func(r Result) string { return number(r.MiBPerS) }, some: true},
 	{name: "cpu us", cell: func(r Result) string { return number(r.CPUPerRequest) }},
 	{called: ratioName, cell: func(r Result) string { return ratio(r.CPURatio) }, narrow: func(r Result) string { return shortRatio(r.CPURatio) }, some: true},
 	{name: "allocs", cell: func(r Result) string { return number(&r.AllocsPerRequest) }},
+	{name: "cpu us/MiB", cell: func(r Result) string { return number(r.CPUPerMiB) }, some: true, wide: true},
 	{name: "waves", cell: func(r Result) string { return count(r.Waves) }, some: true, wide: true},
 	{name: "wave dials", cell: func(r Result) string { return count(r.WaveDials) }, some: true, wide: true},
 	{name: "goroutines", cell: func(r Result) string { return count(r.PeakGoroutines) }, some: true, wide: true},
@@ -139,7 +147,7 @@ func unlessWaves(r Result, x *float64) string {
 
 // rateOf is of the loads whose rate is the client's doing.
 func rateOf(r Result) string {
-	if r.Waves != nil || r.Dialled != nil || r.Load != "" {
+	if r.Waves != nil || r.Dialled != nil || r.Overtaken != nil || r.Load != "" {
 		return nothing
 	}
 	return number(&r.RPS)

@@ -8,6 +8,7 @@ import (
 // usage is what this process used in a measured stretch.
 type usage struct {
 	requests uint64
+	bytes    int64 // of bodies, where these are counted
 	wall     time.Duration
 	cpu      time.Duration // user and system; zero where the system doesn't tell
 	mallocs  uint64
@@ -15,6 +16,7 @@ type usage struct {
 
 func (u *usage) add(v usage) {
 	u.requests += v.requests
+	u.bytes += v.bytes
 	u.wall += v.wall
 	u.cpu += v.cpu
 	u.mallocs += v.mallocs

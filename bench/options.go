@@ -32,8 +32,8 @@ type Options struct {
 	// included. One that takes longer has failed. Zero: 10 s.
 	CallTimeout time.Duration
 
-	// Workers are the callers at a time in all scenarios but burst and burst-warm, whose
-	// load they don't bound. Zero: 32.
+	// Workers are the callers at a time in all scenarios but the bursts and queue, whose
+	// load they don't bound. Zero: 32, and 4 in download and upload.
 	Workers int
 	// Load is when requests are made, in the scenarios that keep all callers busy; the
 	// others, which have arrivals of their own, are refused where they are named with an open
@@ -43,19 +43,23 @@ type Options struct {
 	// the same in each run. The report has it. Zero: a new one.
 	Seed uint64
 	// Burst is the number of requests in each wave of burst, and of those that burst-warm
-	// adds each second. The last wave is smaller where Requests leaves less. Zero: 256,
-	// and 500 in burst-warm.
+	// and burst-limit add each second. The last wave is smaller where Requests leaves less.
+	// Zero: 256, and 500 in the latter two.
 	Burst int
-	// Rate is how many requests burst-warm makes in a second beside its bursts. Zero: 2000.
+	// Rate is how many requests burst-warm and burst-limit make in a second beside their
+	// bursts. Zero: 2000.
 	Rate int
-	// Delay is how long the peer takes to answer in burst and burst-warm. Zero: 5 ms.
+	// Delay is how long the peer takes to answer in the bursts and in queue. Zero: 5 ms, and
+	// 20 ms in queue.
 	Delay time.Duration
 	// MaxConns is the most connections that a client may have to the server at a time, in
-	// all scenarios; those who want one more wait. Zero: no limit.
+	// all scenarios; those who want one more wait. In burst-limit and queue over HTTP/2 it is
+	// how many streams one connection may have. Zero: no limit, and 64 in burst-limit, 16
+	// in queue.
 	MaxConns int
 	// MaxWait is the longest that a call waits under MaxConns, with clients that have such
 	// a setting (net/http hasn't). Then it has failed, and avoidably: the peer never got
-	// it. Zero: no limit.
+	// it. Zero: no limit, and 5 s in burst-limit and queue.
 	MaxWait time.Duration
 	// Duration is how long each row runs, all rounds together. Zero: 2 s where Scenarios
 	// or Target are given, otherwise what makes the whole run end in time. A row may take

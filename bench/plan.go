@@ -15,6 +15,7 @@ type plan struct {
 	rows      []row
 	target    *url.URL // nil: the peer
 	warmBurst int      // Burst, in burst-warm
+	own       Options  // as they were given
 }
 
 // A row is a scenario over a protocol, with one size where it has sizes.
@@ -25,7 +26,7 @@ type row struct {
 }
 
 func (o Options) plan() (*plan, error) {
-	p := &plan{Options: o}
+	p := &plan{Options: o, own: o}
 	p.Workers = cmp.Or(o.Workers, 32)
 	p.Burst = cmp.Or(o.Burst, 256)
 	p.warmBurst = cmp.Or(o.Burst, 500)
@@ -127,8 +128,9 @@ func (p *plan) checkUses(given Options) error {
 	uses := func(kind func(scenario) bool) bool { return slices.ContainsFunc(p.scenarios(), kind) }
 	paced := func(s scenario) bool { return s.paced }
 	slow := func(s scenario) bool { return s.slow }
+	limited := func(s scenario) bool { return s.room != nil }
 	switch {
-	case given.MaxWait > 0 && given.MaxConns == 0:
+	case given.MaxWait > 0 && given.MaxConns == 0 && !uses(limited):
 		return &UsageError{Option: "max-wait", Value: given.MaxWait.String(), Reason: "nothing waits without max-conns: set that too"}
 	case given.Delay > 0 && p.target != nil:
 		return &UsageError{Option: "delay", Value: given.Delay.String(), Reason: "is the peer's, and can't be set of a target"}

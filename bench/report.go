@@ -65,6 +65,27 @@ type Result struct {
 	// burst-warm.
 	Dialled *int64 `json:"dialled"`
 
+	// Cancelled counts the calls that cancel ended before their answer was read; they are
+	// neither failed nor lost, and may have been executed. LeftOpen counts the connections
+	// that were open when all of its calls had ended and the client had closed the idle
+	// ones. Nil in other scenarios.
+	Cancelled *int64 `json:"cancelled,omitempty"`
+	LeftOpen  *int64 `json:"left_open,omitempty"`
+	// Overtaken counts the calls of queue that were answered after one which had come later
+	// by the time of an answer or more. WaitP50 and WaitP99 are of their latencies without
+	// that time, in microseconds. Nil in other scenarios.
+	Overtaken *int64   `json:"overtaken,omitempty"`
+	WaitP50   *float64 `json:"wait_p50_us,omitempty"`
+	WaitP99   *float64 `json:"wait_p99_us,omitempty"`
+	// MiBPerS is how much of bodies, in MiB, calls that succeeded moved in a second, and
+	// CPUPerMiB the CPU time of this process for one of these, in microseconds. Nil in all
+	// scenarios but download and upload, and CPUPerMiB where the system doesn't tell.
+	MiBPerS   *float64 `json:"mib_per_s,omitempty"`
+	CPUPerMiB *float64 `json:"cpu_us_per_mib,omitempty"`
+	// Damaged counts the answers and, by the peer's record, the POSTs whose body was another
+	// than the one sent. Nil where bodies aren't compared.
+	Damaged *int64 `json:"damaged,omitempty"`
+
 	// Latencies of the calls that got a 2xx answer, in microseconds; nil if none did. With
 	// waves they are of all waves taken together.
 	P50  *float64 `json:"p50_us"`

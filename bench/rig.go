@@ -28,6 +28,7 @@ type rig struct {
 	callers     int
 	ready       int           // for so many requests at once connections are wanted
 	upload      []byte        // the body of POSTs
+	checked     int64         // the length of answers, where they are looked at; otherwise zero
 	idleTimeout time.Duration // the peer's
 	callTimeout time.Duration // of each call; zero: no limit
 	limit       int64         // on requests of the round, warm-up included
@@ -45,6 +46,10 @@ type rig struct {
 	dialled  *atomic.Int64 // calls that got a new connection; nil: not counted
 	recorder *recorder     // set by measure where the scenario has a timeline
 	traced   bool          // it has
+	moved    *atomic.Int64 // bytes of bodies, of calls that succeeded; nil: not counted
+	lane     *lane         // when calls were due and answered; nil: not kept
+	leftOpen *int64        // connections, see left; nil: not counted
+	damaged  atomic.Int64  // answers, of those that are looked at
 
 	latency *latencies
 
@@ -52,6 +57,8 @@ type rig struct {
 	failed []uint64   // ids of calls that returned an error
 	errs   int64      // the same, counted
 	notOK  int64      // answers that weren't 2xx
+	ended  []uint64   // ids of calls that were cancelled, and returned an error
+	storm  bool       // calls are cancelled
 	first  error      // of them all
 
 	used usage
@@ -108,7 +115,7 @@ func (r *rig) take(n int) int {
 // from before are forgotten.
 func (r *rig) measure(f func()) {
 	r.latency.reset()
-	before := r.ids.total()
+	before, moved := r.ids.total(), r.bytes()
 	m := startMeter() // on a busy machine it takes its time, which isn't the round's
 	r.end = m.start.Add(r.length)
 	if r.traced {
@@ -117,6 +124,7 @@ func (r *rig) measure(f func()) {
 	f()
 	r.used = m.stop()
 	r.used.requests = r.ids.total() - before
+	r.used.bytes = r.bytes() - moved
 }
 
 // caller returns a new caller of the client that they share.
@@ -173,6 +181,9 @@ func (r *rig) succeeded(caller int, now time.Time, d time.Duration) {
 	r.latency.record(caller, d)
 	if rec := r.recorder; rec != nil {
 		rec.done[rec.binOf(now)].Add(1)
+	}
+	if r.lane != nil {
+		r.lane.add(now.Add(-d), now)
 	}
 }
 

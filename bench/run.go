@@ -182,6 +182,9 @@ func (l *lab) newRig(w row, c Client, limit int64) (*rig, error) {
 		latency:     newLatencies(),
 		traced:      s.traced || l.loadOf(s).open(),
 	}
+	if f.checked() {
+		r.check(f)
+	}
 	if s.warm != nil {
 		if r.ready = s.warm(l.plan); l.MaxConns > 0 {
 			r.ready = min(r.ready, l.MaxConns)
@@ -194,6 +197,9 @@ func (l *lab) newRig(w row, c Client, limit int64) (*rig, error) {
 	setup := Setup{
 		Proto: q.name, Callers: most, Size: w.size, IdleTimeout: f.idle, Target: l.target != nil,
 		MaxConns: l.MaxConns, MaxWait: l.MaxWait, Ready: r.ready,
+	}
+	if s.room != nil {
+		r.limitRoom(s.room(l.plan), &setup, &f)
 	}
 	if l.target != nil {
 		r.callTimeout = l.CallTimeout

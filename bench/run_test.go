@@ -51,7 +51,7 @@ func TestRunAll(t *testing.T) {
 		if *r.Lost != 0 {
 			t.Errorf("%s: %d lost", name, *r.Lost)
 		}
-		if *r.PeakConns < 1 || *r.PeakConns > *r.Dials || (r.Dialled != nil) != (r.Scenario == "burst-warm") {
+		if *r.PeakConns < 1 || *r.PeakConns > *r.Dials || (r.Dialled != nil) != (r.Scenario == "burst-warm" || r.Scenario == "burst-limit") {
 			t.Errorf("%s: %d connections at a time of %d, dialled %v", name, *r.PeakConns, *r.Dials, r.Dialled)
 		}
 		if (r.Waves != nil) != (r.Scenario == "burst") {
@@ -59,6 +59,10 @@ func TestRunAll(t *testing.T) {
 		}
 		if r.Scenario == "goaway" && *r.Dials < r.Requests/goAwayEvery {
 			t.Errorf("%s: %d dials for %d requests, of which each connection takes %d", name, *r.Dials, r.Requests, goAwayEvery)
+		}
+		if own := (r.Cancelled != nil) == (r.Scenario == "cancel") && (r.Overtaken != nil) == (r.Scenario == "queue") &&
+			(r.MiBPerS != nil) == (r.Scenario == "download" || r.Scenario == "upload") && (r.Damaged == nil || *r.Damaged == 0); !own {
+			t.Errorf("%s: what only some scenarios have: %+v", name, r)
 		}
 		if r.Client != "connwise" {
 			continue

@@ -22,6 +22,7 @@ type Sample struct {
 	ExecutedTwice *int64   `json:"executed_twice"`
 	Lost          *int64   `json:"lost"`
 	Dials         *int64   `json:"dials"`
+	MiBPerS       *float64 `json:"mib_per_s,omitempty"` // see Result
 }
 
 func sampleOf(r *rig, latency *hdrhistogram.Histogram) Sample {
@@ -31,6 +32,7 @@ func sampleOf(r *rig, latency *hdrhistogram.Histogram) Sample {
 		WaveP99: median(r.waves, func(w wave) *float64 { return w.p99 }),
 	}
 	s.RPS, s.CPUPerRequest, s.AllocsPerRequest = r.used.perRequest()
+	s.MiBPerS, _ = r.used.perMiB()
 	return s
 }
 

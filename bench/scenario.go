@@ -30,6 +30,10 @@ type scenario struct {
 	callers func(*plan) int
 	// warm is for how many requests at once connections are wanted ready; nil: none.
 	warm func(*plan) int
+	// room is how many requests at a time there is room for, where the clients are told to
+	// keep to a limit of the scenario's: connections, and over HTTP/2 streams of one
+	// connection. Nil: Options.MaxConns is the only limit.
+	room func(*plan) int
 	// names are what the peer is called by in place of its address, which it has when this is
 	// called; nil: nothing. The rig's urls are of these names, and Setup has their Resolver.
 	names func(*rig) (*names, error)
@@ -73,6 +77,11 @@ var scenarios = []scenario{
 		warm:    func(p *plan) int { return min(mostOpen, p.warmBurst+max(p.Rate/10, 16)) },
 		run:     burstWarm,
 	},
+	burstLimit,
+	queue,
+	download,
+	upload,
+	cancelStorm,
 	{
 		name:    "idle-race",
 		about:   "POSTs with pauses of 0.5 to 1.1 of the peer's idle timeout, each caller on a client of its own. Below its idle limit (the timeout less a tenth of it, at least 25 ms, at most 5 s or half) connwise reuses the connection; above, it opens a new one, which avoids the race and shows in dials. Over HTTP/2 the peer closes without a GOAWAY, as nghttpx, Varnish and Traffic Server do",

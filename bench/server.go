@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -25,20 +26,28 @@ const goAwayGrace = 20 * time.Millisecond
 // faults are what a scenario wants of the peer, whatever it speaks.
 type faults struct {
 	delay   time.Duration // of each answer
+	streams int           // that a connection over HTTP/2 may have open; zero: maxStreams
+	body    int           // length of an answer's body; zero: smallBody
+	upload  int           // length of a POST's body, which the peer looks at; zero: smallBody, and it doesn't
 	idle    time.Duration // closes a connection that is idle for so long; zero: never
 	perConn int           // announces the end of a connection with so many requests; zero: never
 }
 
+// checked says whether bodies are compared, byte for byte.
+func (f faults) checked() bool { return f.body > 0 || f.upload > 0 }
+
 func (f faults) http1() peer.Faults {
 	return peer.Faults{
-		BodySize: smallBody, Delay: f.delay, IdleTimeout: f.idle,
+		BodySize: cmp.Or(f.body, smallBody), Upload: int64(f.upload),
+		Delay: f.delay, IdleTimeout: f.idle,
 		MaxRequests: f.perConn, Announce: true,
 	}
 }
 
 func (f faults) http2() peer.H2Faults {
 	h := peer.H2Faults{
-		BodySize: smallBody, Delay: f.delay, MaxStreams: maxStreams,
+		BodySize: cmp.Or(f.body, smallBody), Upload: int64(f.upload),
+		Delay: f.delay, MaxStreams: cmp.Or(f.streams, maxStreams),
 		IdleTimeout: f.idle, StreamsPerConn: f.perConn,
 		GoAway: peer.H2GoAway{Grace: goAwayGrace},
 	}

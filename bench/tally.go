@@ -22,6 +22,9 @@ type tally struct {
 	waves                   []wave
 	dialled                 *int64 // nil: not counted
 	timeline                *Timeline
+	cancelled, overtaken    *int64 // nil: none of that kind
+	damaged, leftOpen       *int64
+	delay                   time.Duration // with overtaken
 	samples                 []Sample
 }
 
@@ -52,13 +55,14 @@ func (t *tally) add(r *rig, rep *peer.Report) {
 	if r.recorder != nil {
 		t.addTimeline(r.recorder, rep)
 	}
+	t.addOwn(r, rep)
 	if rep == nil {
 		return
 	}
 	if t.record == nil {
 		t.record = new(record)
 	}
-	j := judge(rep.Executed, r.ids.safe.Load(), r.ids.unsafe.Load(), r.failed)
+	j := judge(rep.Executed, r.ids.safe.Load(), r.ids.unsafe.Load(), r.failed, r.ended)
 	j.dials = int64(rep.Accepted)
 	t.samples[len(t.samples)-1].setRecord(j)
 	t.record.avoidable += j.avoidable
@@ -92,9 +96,9 @@ func wasted(rep *peer.Report) int64 {
 }
 
 // judge compares the peer's executions with what the client said: ids 1 to safe
-// and unsafeBase+1 to unsafeBase+unsafe were sent, those in failed with an error
-// and the others with an answer.
-func judge(ex peer.Executions, safe, unsafe uint64, failed []uint64) record {
+// and unsafeBase+1 to unsafeBase+unsafe were sent, those in failed with an error, those in
+// cancelled may or may not have been executed, and the others got an answer.
+func judge(ex peer.Executions, safe, unsafe uint64, failed, cancelled []uint64) record {
 	var j record
 	var executed uint64
 	for _, run := range ex {
@@ -109,6 +113,11 @@ func judge(ex peer.Executions, safe, unsafe uint64, failed []uint64) record {
 		}
 	}
 	j.lost = int64(safe+unsafe-executed) - j.avoidable
+	for _, id := range cancelled {
+		if ex.Count(id) == 0 {
+			j.lost--
+		}
+	}
 	return j
 }
 
@@ -125,6 +134,7 @@ func (t *tally) result(w row, client string) Result {
 	if w.size > 0 {
 		r.Size = new(int64(w.size))
 	}
+	t.own(&r)
 	if j := t.record; j != nil {
 		r.Avoidable, r.ExecutedTwice, r.Lost = &j.avoidable, &j.twice, &j.lost
 		r.Dials, r.WastedDials, r.PeakConns = &j.dials, &j.wasted, &j.peak

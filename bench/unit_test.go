@@ -16,20 +16,24 @@ func TestJudge(t *testing.T) {
 		ex           peer.Executions
 		safe, unsafe uint64
 		failed       []uint64
+		cancelled    []uint64
 		want         record
 	}{
-		{"all once", peer.Executions{{First: 1, N: 3, Count: 1}, {First: post + 1, N: 2, Count: 1}}, 3, 2, nil, record{}},
-		{"nothing sent", nil, 0, 0, nil, record{}},
-		{"a GET twice", peer.Executions{{First: 1, N: 1, Count: 2}}, 1, 0, nil, record{}},
-		{"two POSTs twice", peer.Executions{{First: post + 1, N: 2, Count: 2}}, 0, 2, nil, record{twice: 2}},
-		{"failed and executed", peer.Executions{{First: post + 1, N: 1, Count: 1}}, 0, 1, []uint64{post + 1}, record{}},
-		{"failed, never executed", peer.Executions{{First: post + 1, N: 1, Count: 1}}, 0, 2, []uint64{post + 2}, record{avoidable: 1}},
-		{"answered, never executed", peer.Executions{{First: 1, N: 1, Count: 1}, {First: 3, N: 1, Count: 1}}, 3, 0, nil, record{lost: 1}},
-		{"all at once", peer.Executions{{First: 1, N: 1, Count: 1}, {First: post + 2, N: 1, Count: 3}}, 3, 3, []uint64{2, post + 3}, record{avoidable: 2, twice: 1, lost: 2}},
+		{"all once", peer.Executions{{First: 1, N: 3, Count: 1}, {First: post + 1, N: 2, Count: 1}}, 3, 2, nil, nil, record{}},
+		{"nothing sent", nil, 0, 0, nil, nil, record{}},
+		{"a GET twice", peer.Executions{{First: 1, N: 1, Count: 2}}, 1, 0, nil, nil, record{}},
+		{"two POSTs twice", peer.Executions{{First: post + 1, N: 2, Count: 2}}, 0, 2, nil, nil, record{twice: 2}},
+		{"failed and executed", peer.Executions{{First: post + 1, N: 1, Count: 1}}, 0, 1, []uint64{post + 1}, nil, record{}},
+		{"failed, never executed", peer.Executions{{First: post + 1, N: 1, Count: 1}}, 0, 2, []uint64{post + 2}, nil, record{avoidable: 1}},
+		{"answered, never executed", peer.Executions{{First: 1, N: 1, Count: 1}, {First: 3, N: 1, Count: 1}}, 3, 0, nil, nil, record{lost: 1}},
+		{"all at once", peer.Executions{{First: 1, N: 1, Count: 1}, {First: post + 2, N: 1, Count: 3}}, 3, 3, []uint64{2, post + 3}, nil, record{avoidable: 2, twice: 1, lost: 2}},
+		{"cancelled, executed and not", peer.Executions{{First: post + 1, N: 1, Count: 1}}, 1, 2, nil, []uint64{1, post + 1, post + 2}, record{}},
+		{"cancelled and twice", peer.Executions{{First: post + 1, N: 1, Count: 2}}, 0, 1, nil, []uint64{post + 1}, record{twice: 1}},
+		{"one cancelled, another lost", peer.Executions{{First: 1, N: 1, Count: 1}}, 1, 2, nil, []uint64{post + 1}, record{lost: 1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := judge(tt.ex, tt.safe, tt.unsafe, tt.failed); got != tt.want {
+			if got := judge(tt.ex, tt.safe, tt.unsafe, tt.failed, tt.cancelled); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})
@@ -43,7 +47,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		want string // in the error; empty: none
 	}{
 		{"zero", Options{}, ""},
-		{"scenario", Options{Scenarios: []string{"steady", "stedy"}}, `scenario "stedy": unknown; known: steady, burst, burst-warm, idle-race, restart, goaway`},
+		{"scenario", Options{Scenarios: []string{"steady", "stedy"}}, `scenario "stedy": unknown; known: steady, burst, burst-warm`},
 		{"proto", Options{Protos: []string{"h3"}}, `proto "h3": unknown; known: h1, h1s, h2, h2c`},
 		{"protos", Options{Protos: []string{"h2", "h2c"}}, ""},
 		{"workers", Options{Workers: -1}, "workers"},
@@ -62,7 +66,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"rate in burst-warm", Options{Rate: 1, Scenarios: []string{"burst-warm"}}, ""},
 		{"max conns", Options{MaxConns: -1}, "0 (no limit) or more"},
 		{"max wait", Options{MaxConns: 1, MaxWait: 2 * time.Hour}, "at most 1h"},
-		{"max wait for nothing", Options{MaxWait: time.Second}, "without max-conns"},
+		{"max wait for nothing", Options{MaxWait: time.Second, Scenarios: []string{"steady", "burst"}}, "without max-conns"},
+		{"max wait in queue", Options{MaxWait: time.Second, Scenarios: []string{"steady", "queue"}}, ""},
 		{"max wait and conns", Options{MaxWait: time.Second, MaxConns: 1}, ""},
 		{"target", Options{Target: "http://h/"}, ""},
 		{"target without scheme", Options{Target: "localhost:80"}, "must be a URL like"},
