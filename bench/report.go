@@ -113,8 +113,10 @@ type Result struct {
 	CPURatioTo string `json:"cpu_ratio_to,omitempty"`
 
 	// PeakGoroutines and PeakFDs are the most of this process at one time, as looked at
-	// every 50 ms, PeakRSS by how many bytes its memory grew meanwhile, and Syscalls counts
-	// those per request that read or wrote. Nil where the system doesn't tell.
+	// every 50 ms, the loop that makes the calls included. PeakRSS is by how many bytes its
+	// memory grew meanwhile, from what it was after a collection of garbage. Syscalls counts
+	// those per request that read or wrote (read and write, not recvfrom, sendfile and such).
+	// Nil where the system doesn't tell: Linux alone tells all of them.
 	PeakGoroutines *int64   `json:"peak_goroutines"`
 	PeakFDs        *int64   `json:"peak_fds"`
 	PeakRSS        *int64   `json:"peak_rss_growth_bytes"`

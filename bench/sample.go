@@ -23,6 +23,11 @@ type Sample struct {
 	Lost          *int64   `json:"lost"`
 	Dials         *int64   `json:"dials"`
 	MiBPerS       *float64 `json:"mib_per_s,omitempty"` // see Result
+	// These are what Result's are the most or the mean of.
+	PeakGoroutines *int64   `json:"peak_goroutines"`
+	PeakFDs        *int64   `json:"peak_fds"`
+	PeakRSS        *int64   `json:"peak_rss_growth_bytes"`
+	Syscalls       *float64 `json:"syscalls_per_request"`
 }
 
 func sampleOf(r *rig, latency *hdrhistogram.Histogram) Sample {
@@ -33,6 +38,7 @@ func sampleOf(r *rig, latency *hdrhistogram.Histogram) Sample {
 	}
 	s.RPS, s.CPUPerRequest, s.AllocsPerRequest = r.used.perRequest()
 	s.MiBPerS, _ = r.used.perMiB()
+	r.used.setPeaks(&s.PeakGoroutines, &s.PeakFDs, &s.PeakRSS, &s.Syscalls)
 	return s
 }
 

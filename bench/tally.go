@@ -146,6 +146,7 @@ func (t *tally) result(w row, client string) Result {
 		r.WaveDials = median(t.waves, func(w wave) *int64 { return w.dials })
 	}
 	r.RPS, r.CPUPerRequest, r.AllocsPerRequest = t.used.perRequest()
+	t.used.setPeaks(&r.PeakGoroutines, &r.PeakFDs, &r.PeakRSS, &r.Syscalls)
 	if t.first != nil {
 		r.FirstError = t.first.Error()
 	}
