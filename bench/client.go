@@ -92,6 +92,8 @@ type Setup struct {
 	// Resolver is to be asked for the names of the peer, where they are names: it knows
 	// more than the system's. Nil: the system's.
 	Resolver *net.Resolver
+	// dials counts those of Transport; nil: nobody does.
+	dials *dials
 	// Target is set where the peer is a server of somebody's (Options.Target): what is
 	// sent to it is bounded, and a client must not send a call again by itself.
 	Target bool
@@ -158,6 +160,9 @@ func (s Setup) Transport() *http.Transport {
 	t.TLSClientConfig = &tls.Config{RootCAs: s.Roots}
 	if s.Resolver != nil {
 		t.DialContext = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, Resolver: s.Resolver}).DialContext
+	}
+	if s.dials != nil {
+		t.DialContext = s.dials.counted(t.DialContext)
 	}
 	return t
 }

@@ -56,6 +56,7 @@ var columns = []column{
 	{name: "cpu us", cell: func(r Result) string { return number(r.CPUPerRequest) }},
 	{called: ratioName, cell: func(r Result) string { return ratio(r.CPURatio) }, narrow: func(r Result) string { return shortRatio(r.CPURatio) }, some: true},
 	{name: "allocs", cell: func(r Result) string { return number(&r.AllocsPerRequest) }},
+	{name: "late ms", cell: func(r Result) string { return number(r.TimersLate) }, some: true},
 	{name: "cpu us/MiB", cell: func(r Result) string { return number(r.CPUPerMiB) }, some: true, wide: true},
 	{name: "waves", cell: func(r Result) string { return count(r.Waves) }, some: true, wide: true},
 	{name: "wave dials", cell: func(r Result) string { return count(r.WaveDials) }, some: true, wide: true},

@@ -28,6 +28,10 @@ type Options struct {
 	// connection for a call which it has sent finds it closed, or the call cancelled.
 	// Empty: the peer.
 	Target string
+	// Proxies stand between the clients and the peer, one after the other. Then the
+	// scenarios are those of ProxiedScenarioNames, and Protos empty means HTTP/1.1 and HTTP/2
+	// over TLS. It isn't for runs against a Target. Empty: nothing stands between.
+	Proxies []Proxy
 	// CallTimeout is the most time that a call to Target may take, its answer's body
 	// included. One that takes longer has failed. Zero: 10 s.
 	CallTimeout time.Duration
@@ -62,16 +66,17 @@ type Options struct {
 	// it. Zero: no limit, and 5 s in burst-limit and queue.
 	MaxWait time.Duration
 	// Duration is how long each row runs, all rounds together. Zero: 2 s where Scenarios
-	// or Target are given, otherwise what makes the whole run end in time. A row may take
+	// or Target are given, behind Proxies 2 to 5 s, otherwise what makes the whole run end in time. A row may take
 	// a little longer, as a wave that has begun is ended.
 	Duration time.Duration
 	// Requests bounds what each row sends, warm-up included; its rounds share it.
 	// Zero: 1000 with a Target, otherwise Duration alone is the bound.
 	Requests int
 	// Rounds is how often the clients take turns in each row, no more often than there
-	// are Requests. Zero: 3.
+	// are Requests. Zero: 3, and behind Proxies, which start anew each time, 2.
 	Rounds int
-	// IdleTimeout is the peer's in idle-race. Zero: 100 ms.
+	// IdleTimeout is the peer's in idle-race, or the Proxies'. Zero: 100 ms, and with Proxies
+	// 1 s.
 	IdleTimeout time.Duration
 
 	// Progress is called before each round, on the goroutine of Run. Nil: not at all.
@@ -84,7 +89,8 @@ type Options struct {
 type Step struct {
 	Done, Total             int
 	Scenario, Proto, Client string
-	Size                    int // of scenarios that have sizes; otherwise zero
+	Proxy                   string // empty: none
+	Size                    int    // of scenarios that have sizes; otherwise zero
 }
 
 // A UsageError is what Run returns for Options that can't be run.

@@ -15,14 +15,33 @@ type plan struct {
 	rows      []row
 	target    *url.URL // nil: the peer
 	warmBurst int      // Burst, in burst-warm
-	own       Options  // as they were given
+	skipped   []Skip
+	own       Options // as they were given
 }
 
-// A row is a scenario over a protocol, with one size where it has sizes.
+// A row is a scenario over a protocol, with one size where it has sizes, and behind a proxy.
 type row struct {
 	scenario scenario
 	proto    proto
 	size     int
+	proxy    *Proxy        // nil: none
+	asked    ProxySetup    // of the proxy
+	usual    time.Duration // how long it runs behind the proxy, if nothing else is said
+}
+
+func (w row) String() string {
+	s := w.scenario.name + " " + w.proto.name
+	if w.proxy != nil {
+		s += " " + w.proxy.Name
+	}
+	return s
+}
+
+func (w row) proxyName() string {
+	if w.proxy == nil {
+		return ""
+	}
+	return w.proxy.Name
 }
 
 func (o Options) plan() (*plan, error) {
@@ -32,8 +51,12 @@ func (o Options) plan() (*plan, error) {
 	p.warmBurst = cmp.Or(o.Burst, 500)
 	p.Rate = cmp.Or(o.Rate, 2000)
 	p.Delay = cmp.Or(o.Delay, 5*time.Millisecond)
-	p.Rounds = cmp.Or(o.Rounds, 3)
-	p.IdleTimeout = cmp.Or(o.IdleTimeout, 100*time.Millisecond)
+	rounds, idle := 3, 100*time.Millisecond
+	if len(o.Proxies) > 0 {
+		rounds, idle = 2, proxyIdle
+	}
+	p.Rounds = cmp.Or(o.Rounds, rounds)
+	p.IdleTimeout = cmp.Or(o.IdleTimeout, idle)
 	p.CallTimeout = cmp.Or(o.CallTimeout, 10*time.Second)
 	if o.Target != "" {
 		p.Requests = cmp.Or(o.Requests, targetRequests)

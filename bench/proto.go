@@ -1,6 +1,9 @@
 package bench
 
-import "net/http"
+import (
+	"net/http"
+	"net/url"
+)
 
 // A proto is a way to speak to the peer.
 type proto struct {
@@ -33,6 +36,15 @@ func protoNamed(name string) proto {
 		}
 	}
 	return proto{}
+}
+
+// url is where a server for q is.
+func (q proto) url(addr string) *url.URL {
+	u := &url.URL{Scheme: "http", Host: addr, Path: "/"}
+	if q.tls {
+		u.Scheme = "https"
+	}
+	return u
 }
 
 // protocols are what a client may use for q. Over TLS it offers HTTP/1.1 too, as

@@ -17,12 +17,22 @@ type Report struct {
 	// Machine says where it ran, and Clients how they were configured.
 	Machine Machine      `json:"machine"`
 	Clients []ClientNote `json:"clients"`
+	// Proxies says which they were and how they were configured, and Skipped what couldn't
+	// be run behind them.
+	Proxies []ProxyNote `json:"proxies,omitempty"`
+	Skipped []Skip      `json:"skipped,omitempty"`
 
 	Results []Result `json:"results"`
 }
 
 // A ClientNote is a Client's name and note.
 type ClientNote struct {
+	Name string `json:"name"`
+	Note string `json:"note"`
+}
+
+// A ProxyNote is a Proxy's name and note.
+type ProxyNote struct {
 	Name string `json:"name"`
 	Note string `json:"note"`
 }
@@ -38,7 +48,9 @@ type Result struct {
 	Size *int64 `json:"size,omitempty"`
 	// Load is how the requests came, where it wasn't the scenario's own way (Options.Load).
 	Load string `json:"load,omitempty"`
-	// Proxy is what stood between the clients and the peer; empty: nothing.
+	// Proxy is what stood between the clients and the peer; empty: nothing. Behind one, Dials
+	// are those of the client, as far as it dials with Setup.Transport's DialContext, and
+	// WastedDials and PeakConns are nil, as the peer sees the proxy's connections alone.
 	Proxy string `json:"proxy,omitempty"`
 
 	Requests int64 `json:"requests"` // calls made
@@ -121,6 +133,11 @@ type Result struct {
 	PeakFDs        *int64   `json:"peak_fds"`
 	PeakRSS        *int64   `json:"peak_rss_growth_bytes"`
 	Syscalls       *float64 `json:"syscalls_per_request"`
+
+	// TimersLate is the longest, in milliseconds, that a timer of this process was late
+	// meanwhile, as the machine was busy. Where it comes near a tenth of the idle timeout, failures
+	// in idle-race are the machine's as much as the client's. Nil without a proxy.
+	TimersLate *float64 `json:"timers_late_ms,omitempty"`
 
 	// Percentiles are those of the latencies above, for plots; nil where they are nil.
 	Percentiles []Percentile `json:"percentiles,omitempty"`

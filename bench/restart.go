@@ -27,23 +27,30 @@ func restart(ctx context.Context, r *rig) error {
 		stop := make(chan struct{})
 		var drops sync.WaitGroup
 		drops.Go(func() { err = dropAll(r, &gate, stop) })
-		r.drive(ctx, func(c *caller, t turn) {
-			method := http.MethodPost
-			if t.n%4 == 3 {
-				method = http.MethodGet
-			}
+		r.mixed(ctx, func(c *caller, method string, due time.Time) {
 			came := time.Now()
 			gate.RLock()
-			c.callDue(ctx, cmp.Or(t.method, method), t.due.Add(time.Since(came))) // the gate isn't the client's
-			gate.RUnlock()
-			if !r.load.open() {
-				think(ctx)
-			}
+			defer gate.RUnlock()
+			c.callDue(ctx, method, due.Add(time.Since(came))) // the gate isn't the client's
 		})
 		close(stop)
 		drops.Wait()
 	})
 	return err
+}
+
+// mixed has POSTs made and every fourth time a GET; in a closed loop with pauses.
+func (r *rig) mixed(ctx context.Context, call func(c *caller, method string, due time.Time)) {
+	r.drive(ctx, func(c *caller, t turn) {
+		method := http.MethodPost
+		if t.n%4 == 3 {
+			method = http.MethodGet
+		}
+		call(c, cmp.Or(t.method, method), t.due)
+		if !r.load.open() {
+			think(ctx)
+		}
+	})
 }
 
 // think pauses a caller for up to 2 ms, every other time not at all, so that some

@@ -21,10 +21,14 @@ type rig struct {
 	clients     []any // to close
 	plan        *plan
 	proto       proto
-	size        int        // the row's, of a scenario that has sizes
-	urls        []*url.URL // to take turns; one but in hosts
-	peer        *server    // nil with a target
-	names       *names     // nil: the peer is called by its address
+	size        int           // the row's, of a scenario that has sizes
+	urls        []*url.URL    // to take turns; one but in hosts
+	peer        *server       // nil with a target
+	front       Front         // before the peer; nil: none
+	asked       ProxySetup    // of it
+	dials       *dials        // to it
+	late        time.Duration // timers at most; only noted behind a proxy
+	names       *names        // nil: the peer is called by its address
 	callers     int
 	ready       int           // for so many requests at once connections are wanted
 	upload      []byte        // the body of POSTs
@@ -121,7 +125,11 @@ func (r *rig) measure(f func()) {
 	if r.traced {
 		r.recorder = newRecorder(m.start, r.length)
 	}
-	f()
+	if r.front != nil {
+		r.watched(f)
+	} else {
+		f()
+	}
 	r.used = m.stop()
 	r.used.requests = r.ids.total() - before
 	r.used.bytes = r.bytes() - moved

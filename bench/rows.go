@@ -49,6 +49,9 @@ func (p *plan) resolveClients() error {
 // resolveRows takes the scenarios and protocols that were named. Where none was, a run has
 // those that are quick, or with All all of them; against a target those that are gentle.
 func (p *plan) resolveRows() error {
+	if len(p.Proxies) > 0 {
+		return p.resolveProxied()
+	}
 	chosen, err := p.chosenScenarios()
 	if err != nil {
 		return err
@@ -93,7 +96,7 @@ func rowsOf(s scenario, q proto, named bool) []row {
 	}
 	var rows []row
 	for _, n := range s.sizes(q, named) {
-		rows = append(rows, row{s, q, n})
+		rows = append(rows, row{scenario: s, proto: q, size: n})
 	}
 	return rows
 }

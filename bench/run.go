@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -38,7 +39,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, err
 	}
 	defer l.close()
-	rep := Report{Started: time.Now(), Seed: p.Seed, Machine: thisMachine()}
+	rep := Report{Started: time.Now(), Seed: p.Seed, Machine: thisMachine(), Proxies: p.proxyNotes(), Skipped: p.skipped}
 	for _, c := range p.Clients {
 		rep.Clients = append(rep.Clients, ClientNote{c.Name, c.Note})
 	}
@@ -127,7 +128,7 @@ func (l *lab) progress(w row, c Client) {
 	if l.Progress == nil {
 		return
 	}
-	l.Progress(Step{Done: l.done, Total: l.rounds(), Scenario: w.scenario.name, Proto: w.proto.name, Size: w.size, Client: c.Name})
+	l.Progress(Step{Done: l.done, Total: l.rounds(), Scenario: w.scenario.name, Proto: w.proto.name, Proxy: w.proxyName(), Size: w.size, Client: c.Name})
 }
 
 // round runs one client once, against a server of its own. What it returns adds the round
@@ -138,7 +139,7 @@ func (l *lab) round(ctx context.Context, w row, c Client, n int) (add func(*tall
 		case ctx.Err() != nil:
 			err = context.Cause(ctx) // the failures that followed from it tell nothing
 		case err != nil:
-			err = fmt.Errorf("bench: %s %s %s: %w", w.scenario.name, w.proto.name, c.Name, err)
+			err = fmt.Errorf("bench: %s %s: %w", w, c.Name, err)
 		}
 	}()
 	r, err := l.newRig(w, c, l.share(n))
@@ -176,7 +177,7 @@ func (l *lab) newRig(w row, c Client, limit int64) (*rig, error) {
 		upload:      postBody,
 		idleTimeout: f.idle,
 		callTimeout: s.limit,
-		length:      l.Duration / time.Duration(l.Rounds),
+		length:      l.length(w) / time.Duration(l.Rounds),
 		limit:       limit,
 		load:        l.loadOf(s),
 		latency:     newLatencies(),
@@ -205,12 +206,10 @@ func (l *lab) newRig(w row, c Client, limit int64) (*rig, error) {
 		r.callTimeout = l.CallTimeout
 	}
 	if l.child != nil {
-		if err := r.listen(l.child, f); err != nil {
+		if err := r.listen(l.child, w, f); err != nil {
 			return nil, err
 		}
-		if q.tls {
-			setup.Roots = l.child.Roots()
-		}
+		setup.Roots, setup.dials = r.roots(l.child), r.dials
 	}
 	if s.names != nil {
 		if err := r.name(s.names); err != nil {
@@ -221,23 +220,22 @@ func (l *lab) newRig(w row, c Client, limit int64) (*rig, error) {
 	setup.CallTimeout = r.callTimeout
 	r.build = func() (any, error) { return c.build(setup) }
 	var err error
-	if r.client, err = r.newClient(); err != nil && r.names != nil {
-		r.names.close()
+	if r.client, err = r.newClient(); err != nil {
+		_, _ = r.closePeer() // it has nothing to tell
 	}
 	return r, err
 }
 
-// listen starts the round's server.
-func (r *rig) listen(c *peer.Child, f faults) error {
+// listen starts the round's server, and what stands in front of it.
+func (r *rig) listen(c *peer.Child, w row, f faults) error {
+	if w.proxy != nil {
+		return r.listenBehind(c, w, f)
+	}
 	var err error
 	if r.peer, err = listen(c, r.proto, f); err != nil {
 		return err
 	}
-	u := &url.URL{Scheme: "http", Host: r.peer.addr(), Path: "/"}
-	if r.proto.tls {
-		u.Scheme = "https"
-	}
-	r.urls = []*url.URL{u}
+	r.urls = []*url.URL{r.proto.url(r.peer.addr())}
 	return nil
 }
 
@@ -257,9 +255,10 @@ func (r *rig) closePeer() (*peer.Report, error) {
 	if r.names != nil {
 		r.names.close()
 	}
+	ferr := r.closeFront()
 	rep, violation, err := r.peer.close()
 	if violation != nil {
 		r.first = cmp.Or(r.first, violation)
 	}
-	return &rep, err
+	return &rep, errors.Join(ferr, err)
 }

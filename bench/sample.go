@@ -42,9 +42,12 @@ func sampleOf(r *rig, latency *hdrhistogram.Histogram) Sample {
 	return s
 }
 
-// setRecord adds what the peer's record of the round says.
-func (s *Sample) setRecord(j record) {
-	s.Avoidable, s.ExecutedTwice, s.Lost, s.Dials = &j.avoidable, &j.twice, &j.lost, &j.dials
+// setRecord adds what the peer's record of the round says; of dials if they were seen.
+func (s *Sample) setRecord(j record, dials bool) {
+	s.Avoidable, s.ExecutedTwice, s.Lost = &j.avoidable, &j.twice, &j.lost
+	if dials {
+		s.Dials = &j.dials
+	}
 }
 
 // A Percentile says that so many percent of the calls took at most so long.

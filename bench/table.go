@@ -91,10 +91,10 @@ func writeRows(w io.Writer, results []Result, shown []column, left int) error {
 	return texttable.Write(w, names, rows, left)
 }
 
-// writeRemarks says of each row what its figures can't.
+// writeRemarks says of each row what its figures can't, and which there aren't.
 func (r Report) writeRemarks(w io.Writer) error {
 	for _, row := range r.Results {
-		name := fmt.Sprintf("%s %s %s: ", row.Scenario, row.Proto, row.Client)
+		name := row.Key().String() + ": "
 		var err error
 		if row.Partial {
 			_, err = fmt.Fprintf(w, "%sended early, the figures are of %d rounds\n", name, len(row.Samples))
@@ -106,6 +106,11 @@ func (r Report) writeRemarks(w io.Writer) error {
 			_, err = fmt.Fprintf(w, "%s%d failed, %d answers not 2xx; first: %s\n", name, row.Failed, row.NotOK, row.FirstError)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	for _, s := range r.Skipped {
+		if _, err := fmt.Fprintf(w, "%s %s behind %s: not run, as %s\n", s.Scenario, s.Proto, s.Proxy, s.Reason); err != nil {
 			return err
 		}
 	}

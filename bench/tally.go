@@ -22,6 +22,7 @@ type tally struct {
 	waves                   []wave
 	dialled                 *int64 // nil: not counted
 	timeline                *Timeline
+	late                    time.Duration
 	cancelled, overtaken    *int64 // nil: none of that kind
 	damaged, leftOpen       *int64
 	delay                   time.Duration // with overtaken
@@ -41,6 +42,7 @@ func (t *tally) add(r *rig, rep *peer.Report) {
 	t.unmade += r.unmade
 	t.used.add(r.used)
 	t.latency.Merge(latency)
+	t.late = max(t.late, r.late)
 	if t.first == nil {
 		t.first = r.first
 	}
@@ -53,7 +55,7 @@ func (t *tally) add(r *rig, rep *peer.Report) {
 		t.dialled = &n
 	}
 	if r.recorder != nil {
-		t.addTimeline(r.recorder, rep)
+		t.addTimeline(r.recorder, r.dials, rep)
 	}
 	t.addOwn(r, rep)
 	if rep == nil {
@@ -64,18 +66,27 @@ func (t *tally) add(r *rig, rep *peer.Report) {
 	}
 	j := judge(rep.Executed, r.ids.safe.Load(), r.ids.unsafe.Load(), r.failed, r.ended)
 	j.dials = int64(rep.Accepted)
-	t.samples[len(t.samples)-1].setRecord(j)
+	if r.dials != nil {
+		j.dials = r.dials.total()
+	}
+	t.samples[len(t.samples)-1].setRecord(j, r.dials == nil || j.dials > 0)
 	t.record.avoidable += j.avoidable
 	t.record.twice += j.twice
 	t.record.lost += j.lost
 	t.record.dials += j.dials
+	if r.dials != nil { // the peer sees the proxy's connections
+		return
+	}
 	t.record.wasted += wasted(rep)
 	t.record.peak = max(t.record.peak, int64(rep.Peak))
 }
 
-func (t *tally) addTimeline(rec *recorder, rep *peer.Report) {
+func (t *tally) addTimeline(rec *recorder, dials *dials, rep *peer.Report) {
 	var accepted []time.Time
-	if rep != nil {
+	switch {
+	case dials != nil:
+		accepted = dials.times()
+	case rep != nil:
 		accepted = rep.AcceptedAt
 	}
 	if t.timeline == nil {
@@ -124,7 +135,7 @@ func judge(ex peer.Executions, safe, unsafe uint64, failed, cancelled []uint64) 
 // result makes the row.
 func (t *tally) result(w row, client string) Result {
 	r := Result{
-		Scenario: w.scenario.name, Proto: w.proto.name, Client: client,
+		Scenario: w.scenario.name, Proto: w.proto.name, Proxy: w.proxyName(), Client: client,
 		Requests: t.requests, Failed: t.failed, Unmade: t.unmade,
 		P50: micros(t.latency, 50), P99: micros(t.latency, 99), P999: micros(t.latency, 99.9),
 		Percentiles: percentiles(t.latency),
@@ -138,6 +149,13 @@ func (t *tally) result(w row, client string) Result {
 	if j := t.record; j != nil {
 		r.Avoidable, r.ExecutedTwice, r.Lost = &j.avoidable, &j.twice, &j.lost
 		r.Dials, r.WastedDials, r.PeakConns = &j.dials, &j.wasted, &j.peak
+		if w.proxy != nil {
+			r.TimersLate = new(round(t.late.Seconds()*1e3, 1))
+			r.WastedDials, r.PeakConns = nil, nil
+			if j.dials == 0 { // the client doesn't dial by Setup.Transport: it can't do without
+				r.Dials = nil
+			}
+		}
 	}
 	if len(t.waves) > 0 {
 		r.Waves = new(int64(len(t.waves)))

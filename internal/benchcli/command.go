@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/connwise/bench"
+	"example.com/connwise/internal/benchproxy"
 	"example.com/connwise/internal/cli"
 )
 
@@ -19,7 +20,7 @@ import (
 // bench.ChildMain its chance.
 func New(known ...bench.Client) *cobra.Command {
 	var o bench.Options
-	var clients []string
+	var clients, proxies []string
 	var out output
 	var load string
 	names := make([]string, len(known))
@@ -66,6 +67,16 @@ avoidable, executed_twice, lost, dials, peak_conns, dialled, p50_us, p99_us, p99
 waves, wave_p50_us, wave_p99_us, wave_dials, rps, cpu_us_per_request, allocs_per_request;
 null where the table has "-" or leaves a column out.
 
+With --proxy each of these real proxies, which has to be installed, stands between the
+clients and the server, over h1 and h2 or what --proto names (no h2c). It is started for
+each row, listens on loopback, and ends with it. There are other scenarios then:
+` + listHelp(bench.ProxiedScenarioNames(), bench.AboutProxied) + `
+Dials are then counted at the client, and "late" is the longest in milliseconds that a timer
+of this process was late: where that comes near a tenth of the idle timeout, failures in
+idle-race are the machine's as much as the client's. What a proxy can't do is not run, and said below the
+table. There is a client more, connwise+confirm, in restart over HTTP/1.1: it asks for a
+sign of life before each POST.
+
 With --target the load goes to your own server: one GET for each protocol to see that
 it's there, and then GETs of the scenario steady; burst runs only when named, nothing
 else at all. HTTP/2 is used only where --proto names it.
@@ -80,6 +91,8 @@ failed. What the server executed isn't known, and such columns show "-".`,
   connwise bench --scenario burst --proto h1s --burst 1000 --max-conns 32 --max-wait 5s
   connwise bench --scenario burst-warm --proto h1s --duration 20s --rounds 1
   connwise bench --scenario steady --workers 64 --json
+  connwise bench --proxy nginx,haproxy
+  connwise bench --proxy caddy --scenario restart --proto h1s --duration 30s
   connwise bench --target https://staging.example/healthz --workers 2 --requests 50`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -88,10 +101,16 @@ failed. What the server executed isn't known, and such columns show "-".`,
 			cli.Unset(cmd, "rate", &o.Rate)
 			cli.Unset(cmd, "delay", &o.Delay)
 			cli.Unset(cmd, "duration", &o.Duration)
+			cli.Unset(cmd, "rounds", &o.Rounds)
+			cli.Unset(cmd, "idle-timeout", &o.IdleTimeout)
 			cli.Named(cmd, "scenario", &o.Scenarios)
 			cli.Named(cmd, "proto", &o.Protos)
 			cli.Named(cmd, "clients", &clients)
-			if o.Clients, err = bench.ClientsNamed(known, clients...); err != nil {
+			cli.Named(cmd, "proxy", &proxies)
+			if o.Proxies, err = benchproxy.Named(proxies...); err != nil {
+				return err
+			}
+			if o.Clients, err = bench.ClientsNamed(compared(known, o), clients...); err != nil {
 				return err
 			}
 			if o.Load, err = bench.ParseLoad(load); err != nil {
@@ -103,6 +122,7 @@ failed. What the server executed isn't known, and such columns show "-".`,
 	benchFlags(cmd, &o)
 	cmd.Flags().StringVar(&load, "load", "closed", "when requests are made: closed, constant:RATE, poisson:RATE, bursts:RATE+N/PERIOD, ramp:RATE-RATE or replay:FILE")
 	cmd.Flags().StringSliceVar(&clients, "clients", nil, "clients to compare: "+strings.Join(names, ",")+" (default all)")
+	cmd.Flags().StringSliceVar(&proxies, "proxy", nil, "real proxies between clients and server: "+strings.Join(benchproxy.Names(), ","))
 	cmd.Flags().BoolVar(&out.json, "json", false, "print JSON instead of a table")
 	cmd.Flags().BoolVar(&out.wide, "wide", false, "print one table with all columns, wider than most terminals")
 	cmd.Flags().BoolVar(&out.quiet, "quiet", false, "show no progress")
@@ -125,8 +145,19 @@ func benchFlags(cmd *cobra.Command, o *bench.Options) {
 	f.DurationVar(&o.Duration, "duration", 2*time.Second, "how long each row runs; without --scenario and --target what makes the run end within a minute, or five with --all")
 	f.IntVar(&o.Requests, "requests", 0, "most requests that each row sends (0: with --target 1000, otherwise no bound but the duration)")
 	f.DurationVar(&o.CallTimeout, "call-timeout", 10*time.Second, "most time for each call to --target")
-	f.IntVar(&o.Rounds, "rounds", 3, "how often the clients take turns in each row")
-	f.DurationVar(&o.IdleTimeout, "idle-timeout", 100*time.Millisecond, "the server's idle timeout in idle-race")
+	f.IntVar(&o.Rounds, "rounds", 3, "how often the clients take turns in each row (with --proxy 2)")
+	f.DurationVar(&o.IdleTimeout, "idle-timeout", 100*time.Millisecond, "the server's idle timeout in idle-race, or the proxies' (with --proxy 1s)")
+}
+
+// compared are the clients that can be in a run: behind proxies those that have a row there,
+// and one more.
+func compared(known []bench.Client, o bench.Options) []bench.Client {
+	if len(o.Proxies) == 0 {
+		return known
+	}
+	return append(slices.DeleteFunc(slices.Clone(known), func(c bench.Client) bool {
+		return !bench.RunsProxied(c)
+	}), bench.ConnwiseConfirming())
 }
 
 func noteOf(known []bench.Client, name string) string {

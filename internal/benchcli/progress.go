@@ -63,6 +63,9 @@ func newBar(stderr io.Writer, begun time.Time) (show func(bench.Step), done func
 
 func rowOf(s bench.Step) string {
 	name := s.Scenario + " " + s.Proto
+	if s.Proxy != "" {
+		name += " " + s.Proxy
+	}
 	if s.Size > 0 {
 		name += fmt.Sprintf(" %d", s.Size)
 	}

@@ -62,7 +62,7 @@ func unanswered(rep bench.Report) error {
 	var rows []string
 	for _, r := range rep.Results {
 		if r.Succeeded() == 0 {
-			rows = append(rows, fmt.Sprintf("%s %s %s", r.Scenario, r.Proto, r.Client))
+			rows = append(rows, r.Key().String())
 		}
 	}
 	if len(rows) == 0 {
@@ -95,15 +95,22 @@ func introWriter(stdout, stderr io.Writer, asJSON bool) io.Writer {
 	return stdout
 }
 
-// introduce says how the clients are configured.
+// introduce says how the clients and the proxies are configured.
 func introduce(w io.Writer, o bench.Options) {
-	width := 0
+	var notes [][2]string
 	for _, c := range o.Clients {
-		width = max(width, len(c.Name)+1)
+		notes = append(notes, [2]string{c.Name, c.Note})
 	}
-	for _, c := range o.Clients {
-		name := c.Name + ":"
-		for _, line := range cli.Wrap(c.Note, 108-width) {
+	for _, x := range o.Proxies {
+		notes = append(notes, [2]string{x.Name, x.Note})
+	}
+	width := 0
+	for _, n := range notes {
+		width = max(width, len(n[0])+1)
+	}
+	for _, n := range notes {
+		name := n[0] + ":"
+		for _, line := range cli.Wrap(n[1], 108-width) {
 			_, _ = fmt.Fprintf(w, "%-*s %s\n", width, name, line)
 			name = ""
 		}

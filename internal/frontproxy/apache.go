@@ -26,7 +26,8 @@ var Apache = Kind{
 	reload:    syscall.SIGUSR1,
 	reloading: "Doing graceful restart",
 	Replaced:  "graceful termination, workers joined",
-	Protos:    []Proto{H1, TLS},
+	version:   []string{"-v"},
+	Protos:    []Proto{H1, TLS, H2},
 	Limits:    []Proto{H1, TLS},
 	Unused:    []Proto{H1, TLS},
 	Tells:     true,
@@ -66,6 +67,9 @@ func apacheLoad(s setup) string {
 	if s.Proto != H1 {
 		modules = append(modules, "ssl")
 	}
+	if s.Proto == H2 {
+		modules = append(modules, "http2")
+	}
 	if s.Unused > 0 {
 		modules = append(modules, "reqtimeout")
 	}
@@ -83,7 +87,11 @@ func apacheTLS(s setup) string {
 	if s.Proto == H1 {
 		return ""
 	}
-	return fmt.Sprintf("SSLEngine on\nSSLCertificateFile %s\nSSLCertificateKeyFile %s", s.certFile, s.keyFile())
+	lines := fmt.Sprintf("SSLEngine on\nSSLCertificateFile %s\nSSLCertificateKeyFile %s", s.certFile, s.keyFile())
+	if s.Proto == H2 {
+		lines += "\nProtocols h2 http/1.1"
+	}
+	return lines
 }
 
 // apacheUnused also accepts connections on which nothing came yet, which the kernel else

@@ -28,6 +28,8 @@ var ATS = Kind{
 			"log/.keep":                "",
 		}
 	},
+	version:    []string{"--version"},
+	Seconds:    true,
 	Protos:     []Proto{TLS, H2},
 	Coarse:     true,
 	SilentIdle: true,

@@ -19,6 +19,7 @@ var Caddy = Kind{
 		return []string{"reload", "--force", "--config", s.file("conf.json"), "--address", "unix/" + s.file("admin")}
 	},
 	Replaced: "stopped previous server",
+	version:  []string{"version"},
 	Protos:   []Proto{H1, TLS, H2},
 	Unused:   []Proto{H1, TLS},
 }

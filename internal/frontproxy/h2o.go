@@ -20,6 +20,8 @@ var H2O = Kind{
 	files:     func(s setup) map[string]string { return map[string]string{"conf": h2oConfig(s)} },
 	reload:    syscall.SIGHUP,
 	reloading: "received HUP",
+	version:   []string{"--version"},
+	Seconds:   true,
 	Protos:    []Proto{TLS, H2},
 	Replaced:  "killing old workers",
 }

@@ -25,6 +25,7 @@ var HAProxy = Kind{
 	reload:    syscall.SIGUSR2,
 	reloading: "Reloading HAProxy",
 	Replaced:  "Former worker",
+	version:   []string{"-v"},
 	Protos:    []Proto{H1, TLS, H2},
 	Unused:    []Proto{H1, TLS, H2},
 	Says408:   true,

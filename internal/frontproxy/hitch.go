@@ -27,6 +27,7 @@ var Hitch = Kind{
 	reload:     syscall.SIGHUP,
 	reloading:  "Initiating configuration reload",
 	Replaced:   "is now exiting",
+	version:    []string{"--version"},
 	Protos:     []Proto{TLS, H2},
 	SilentIdle: true,
 	CutsReload: true,

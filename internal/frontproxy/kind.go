@@ -18,9 +18,11 @@ type Kind struct {
 	reloadArgs func(setup) []string // of a command that makes the running one reload, and ends after that
 	reloading  string               // what it says when it was told by reload
 
-	Replaced string  // what it says when the old configuration ends
-	Protos   []Proto // that it can be told to speak
+	version  []string // arguments that make the front program say its version
+	Replaced string   // what it says when the old configuration ends
+	Protos   []Proto  // that it can be told to speak
 
+	Seconds bool    // takes whole seconds for Settings.Idle
 	Coarse  bool    // takes up to 2.4 times the idle timeout to close a connection
 	Limits  []Proto // over which it heeds Settings.Requests
 	Unused  []Proto // over which it heeds Settings.Unused; over others such connections have the idle timeout, or none

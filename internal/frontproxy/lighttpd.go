@@ -22,6 +22,8 @@ var Lighttpd = Kind{
 	reload:     syscall.SIGUSR1,
 	reloading:  "graceful shutdown started",
 	Replaced:   "server stopped by",
+	version:    []string{"-v"},
+	Seconds:    true,
 	Protos:     []Proto{TLS, H2},
 	Coarse:     true,
 	CutsReload: true,

@@ -3,8 +3,11 @@
 package frontproxy
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
+	"slices"
+	"strings"
 )
 
 // Look looks for a program in PATH and where distributions keep servers.
@@ -42,4 +45,36 @@ func (k Kind) paths() (paths []string, err error) {
 		paths = append(paths, path)
 	}
 	return paths, nil
+}
+
+// Version is what the front program says of its version, in a line.
+func (k Kind) Version() (string, error) {
+	paths, err := k.paths()
+	if err != nil {
+		return "", err
+	}
+	path := paths[len(paths)-1]
+	ctx, cancel := context.WithTimeout(context.Background(), StartTime)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, k.version...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("frontproxy: %s: %w", path, err)
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	return strings.TrimSpace(line), nil
+}
+
+// KindNamed returns the kind of that name.
+func KindNamed(name string) (k Kind, ok bool) {
+	kinds := Kinds()
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return kinds[i], true
+}
+
+// Kinds are all of them.
+func Kinds() []Kind {
+	return []Kind{Nginx, HAProxy, Caddy, Apache, Nghttpx, H2O, Lighttpd, Hitch, ATS, Node}
 }

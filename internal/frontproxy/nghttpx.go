@@ -22,26 +22,30 @@ var Nghttpx = Kind{
 	reload:     syscall.SIGHUP,
 	reloading:  "Reloading configuration",
 	Replaced:   "Graceful shutdown commencing",
-	Protos:     []Proto{TLS, H2},
-	Limits:     []Proto{TLS, H2},
+	version:    []string{"--version"},
+	Protos:     []Proto{H1, TLS, H2},
+	Limits:     []Proto{H1, TLS, H2},
 	SilentIdle: true,
 	DeafIdle:   true,
 }
 
 func nghttpxConfig(s setup) string {
+	front, tls := comma(s.addr)+";no-tls", ""
+	if s.Proto != H1 {
+		front, tls = comma(s.addr), fmt.Sprintf("private-key-file=%s\ncertificate-file=%s", s.keyFile(), s.certFile)
+	}
 	return fmt.Sprintf(`frontend=%s
 backend=%s
-private-key-file=%s
-certificate-file=%s
+%s
 no-ocsp=yes
 workers=2
-frontend-http2-read-timeout=%[5]dms
-frontend-keep-alive-timeout=%[5]dms
+frontend-http2-read-timeout=%[4]dms
+frontend-keep-alive-timeout=%[4]dms
 %s
 backend-keep-alive-timeout=1ms
 log-level=NOTICE
 errorlog-file=/dev/stderr
-`, comma(s.addr), comma(s.Origin), s.keyFile(), s.certFile, s.Idle.Milliseconds(), nghttpxLimit(s))
+`, front, comma(s.Origin), tls, s.Idle.Milliseconds(), nghttpxLimit(s))
 }
 
 // nghttpxLimit is a line, as none means no limit, and zero a connection for each request.

@@ -24,6 +24,7 @@ var Nginx = Kind{
 	reload:    syscall.SIGHUP,
 	reloading: "signal 1 (SIGHUP) received",
 	Replaced:  "gracefully shutting down",
+	version:   []string{"-v"},
 	Protos:    []Proto{H1, TLS, H2},
 	Limits:    []Proto{H1, TLS, H2},
 	Unused:    []Proto{H1, TLS, H2},

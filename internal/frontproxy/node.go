@@ -24,6 +24,7 @@ var Node = Kind{
 	reload:    syscall.SIGHUP,
 	reloading: "got SIGHUP",
 	Replaced:  "worker has left",
+	version:   []string{"--version"},
 	Protos:    []Proto{H1, TLS},
 	Limits:    []Proto{H1}, // Node has none over TLS
 	Unused:    []Proto{H1},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 
 	"example.com/connwise/internal/peer"
 )
@@ -30,6 +31,9 @@ func Start(k Kind, s Settings) (*Proxy, error) {
 	s.Proto = cmp.Or(s.Proto, H1)
 	if !slices.Contains(k.Protos, s.Proto) {
 		return nil, fmt.Errorf("frontproxy: %s isn't for %s", k.Name, s.Proto)
+	}
+	if k.Seconds && (s.Idle < time.Second || s.Idle%time.Second != 0) {
+		return nil, fmt.Errorf("frontproxy: %s takes whole seconds for an idle timeout, not %v", k.Name, s.Idle)
 	}
 	paths, err := k.paths()
 	if err != nil {

@@ -35,8 +35,9 @@ var allowed = map[string][]string{
 	"/internal/sidecartest": {},
 	"/internal/sidecar":     {"/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace"},
 	"/internal/cli":         {},
-	"/internal/benchcli":    {"/internal/cli", "/bench", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
-	"/cmd/connwise":         {"/internal/cli", "/internal/benchcli", "/internal/sidecar", "/pool/poolprom", "/bench", "/internal/probe", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
+	"/internal/benchproxy":  {"/internal/frontproxy", "/bench", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
+	"/internal/benchcli":    {"/internal/cli", "/internal/benchproxy", "/internal/frontproxy", "/bench", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
+	"/cmd/connwise":         {"/internal/cli", "/internal/benchcli", "/internal/benchproxy", "/internal/frontproxy", "/internal/sidecar", "/pool/poolprom", "/bench", "/internal/probe", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
 }
 
 // core are the packages that a user of the library links. They may use these modules and

@@ -1,0 +1,3 @@
+// Package benchproxy gives the bench real proxies to put between clients and its peer:
+// those of internal/frontproxy, on Unix.
+package benchproxy
