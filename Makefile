@@ -3,9 +3,10 @@ GO ?= go
 FUZZTIME ?= 20s
 COUNT ?= 6
 BENCHTIME ?= 1s
+PROXIES ?= nginx,haproxy,caddy,apache,nghttpx
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-proxies test-bulk test-idle test-capacity test-recipes test-prometheus test-page test-sidecar test-sidecar-long test-oracle lint vulncheck bench fuzz cover tidy-check
+.PHONY: help build test test-proxies test-bulk test-idle test-capacity test-recipes test-prometheus test-page test-sidecar test-sidecar-long test-oracle lint vulncheck bench bench-proxies fuzz cover tidy-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,7 +18,7 @@ test: ## run all tests, with the race detector, in random order
 	$(GO) test -race -shuffle=on ./...
 
 test-proxies: ## run the tests behind real proxies (.ci/run names their Debian packages)
-	$(GO) test -tags proxies -count=1 -parallel 4 -timeout 15m ./internal/realproxy/...
+	$(GO) test -tags proxies -count=1 -p 1 -parallel 4 -timeout 15m ./internal/realproxy/... ./internal/benchproxy
 
 test-bulk: ## send 100,000 requests through proxies that reload, over HTTP/2
 	CONNWISE_BULK=100000 $(GO) test -tags proxies -count=1 -timeout 10m -run Bulk -v ./internal/realproxy/...
@@ -49,7 +50,7 @@ test-oracle: ## hold what 200,000 requests say of their fate against a peer that
 lint: ## gofmt, go vet and staticcheck (pinned in go.mod)
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) vet -tags proxies ./internal/realproxy/...
+	$(GO) vet -tags proxies ./internal/realproxy/... ./internal/benchproxy
 	$(GO) vet -tags prometheus ./pool/poolprom
 	$(GO) vet -tags sidecar ./internal/sidecartest
 	$(GO) tool staticcheck ./...
@@ -61,6 +62,9 @@ vulncheck: ## look up known vulnerabilities (needs the network)
 
 bench: ## Go benchmarks beside net/http, ready for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./bench ./pool ./internal/h1 ./internal/h2 ./health ./retry ./pool/poolprom
+
+bench-proxies: ## the bench behind five real proxies, with a report in bench-proxies.json (5 minutes)
+	$(GO) run ./cmd/connwise bench --proxy $(PROXIES) --json >bench-proxies.json
 
 fuzz: ## run each fuzz target for FUZZTIME (20s)
 	@set -e; for pkg in $$($(GO) list ./...); do \

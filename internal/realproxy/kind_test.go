@@ -19,7 +19,9 @@ var (
 )
 
 func TestReloadReplacesTheWorkers(t *testing.T) {
-	for _, v := range direct(variants(reloadKinds, frontproxy.H2), variants(http1Kinds, frontproxy.TLS)) {
+	// The last two ways are the bench's.
+	more := []variant{{kind: frontproxy.Apache, proto: frontproxy.H2}, {kind: frontproxy.Nghttpx, proto: frontproxy.H1}}
+	for _, v := range direct(variants(reloadKinds, frontproxy.H2), variants(http1Kinds, frontproxy.TLS), more) {
 		t.Run(v.String(), func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, v, shortIdle)
