@@ -14,7 +14,7 @@ import (
 // byte of it, or whose peer refused it.
 const (
 	maxReplacements = 3
-	maxGoAways      = 8 // by GOAWAYs on connections that had served others
+	maxGoAways      = 64 // by GOAWAYs on connections that had served others: a second or more
 )
 
 var (
@@ -47,6 +47,7 @@ type call struct {
 	once    bool
 	settled bool // a connection straight from its dial was of no use: now any will do
 	resent  int  // see Error.Resent
+	aways   int  // replacements by GOAWAYs on connections that had served others
 }
 
 func newCall(t *Transport, req *http.Request) *call {
@@ -93,7 +94,7 @@ func (c *call) run() (resp *http.Response, err error) {
 		case e == nil:
 			return resp, nil
 		case c.rejected(e):
-		case n >= c.patience(e) || !c.replaceable(e):
+		case !c.patient(n, e) || !c.replaceable(e):
 			return nil, c.failed(e)
 		}
 		if err := c.pause(n, e); err != nil {
@@ -112,20 +113,30 @@ func (c *call) run() (resp *http.Response, err error) {
 	}
 }
 
-// patience is how often the request may be replaced. A peer that ends each connection after
-// some requests may refuse the same one several times: what it ends has served others.
-func (c *call) patience(e *Error) int {
-	if e.Phase == PhaseRefused && c.g.c.served.Load() && !refusedAlone(e) {
-		return maxGoAways
+// patient tells whether the request may be replaced once more, after n times. A peer that
+// ends each connection after some requests may do so to the same one several times, before or
+// after its first byte: what it ends has served others. These don't count among the others.
+func (c *call) patient(n int, e *Error) bool {
+	if c.endedInTurn(e) {
+		return c.aways < maxGoAways
 	}
-	return maxReplacements
+	return n-c.aways < maxReplacements
+}
+
+// endedInTurn tells whether e is due to a GOAWAY on a connection that had served others.
+func (c *call) endedInTurn(e *Error) bool {
+	_, away := errors.AsType[*GoAwayError](e)
+	return away && e.Unprocessed() && c.g.c.served.Load() && !refusedAlone(e)
 }
 
 // again is the call that takes c's place.
 func (c *call) again(e *Error) (*call, error) {
-	next := &call{t: c.t, req: c.req, trace: c.trace, opts: c.opts, body: c.body, small: c.small, w: c.w, once: c.once, resent: c.resent, caution: c.caution, settled: c.settled || !c.g.reused}
+	next := &call{t: c.t, req: c.req, trace: c.trace, opts: c.opts, body: c.body, small: c.small, w: c.w, once: c.once, resent: c.resent, caution: c.caution, settled: c.settled || !c.g.reused, aways: c.aways}
 	if e.Phase == PhaseRefused {
 		next.resent++
+	}
+	if c.endedInTurn(e) {
+		next.aways++
 	}
 	if c.body.wasTouched() {
 		body, err := c.req.GetBody()
@@ -149,14 +160,20 @@ func (c *call) take(begun bool) (err error) {
 	return err
 }
 
-// maxPause bounds the time between two replacements.
-const maxPause = 64 * time.Millisecond
+// maxPause bounds the time between two replacements, maxAwayPause where the peer ends its
+// connections in turn: others fill the next one meanwhile.
+const (
+	maxPause     = 64 * time.Millisecond
+	maxAwayPause = 16 * time.Millisecond
+)
 
 // pause waits between replacements, longer each time: a peer that closes what it has
 // just accepted isn't to be stormed. It returns why the request ended, if it did meanwhile.
 func (c *call) pause(n int, e *Error) error {
-	d := min(time.Millisecond<<(2*n), maxPause)
+	d := min(time.Millisecond<<(2*min(n, 16)), maxPause)
 	switch {
+	case c.endedInTurn(e) && c.aways > 0:
+		d = min(time.Millisecond<<min(c.aways, 16), maxAwayPause)
 	case refusedAlone(e):
 		d += time.Duration(c.t.set.Jitter() * float64(d))
 	case n == 0:
