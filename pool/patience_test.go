@@ -44,10 +44,10 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestPeerThatTakesFewRequestsOnAConnection has three times as many callers as a connection
+// TestPeerThatTakesFewRequestsOnAConnection has many more callers than a connection
 // takes requests: most lose one connection after the other to those who were quicker.
 func TestPeerThatTakesFewRequestsOnAConnection(t *testing.T) {
-	const most, callers, each = 10, 30, 20
+	const most, callers, each = 4, 60, 5
 	srv, err := peer.StartH2(peer.H2Options{Faults: peer.H2Faults{StreamsPerConn: most}})
 	if err != nil {
 		t.Fatal(err)
