@@ -85,18 +85,24 @@ func (c *caller) roundTrip(ctx context.Context, method string, id uint64) (statu
 	} else {
 		err = c.viaRoundTripper(ctx, e)
 	}
+	if err == nil {
+		err = c.check(e)
+	}
+	if err == nil && c.rig.checked > 0 {
+		err = c.looked(e)
+	}
+	return e.Status, err
+}
+
+// check tells whether the answer is the call's, and came as it should.
+func (c *caller) check(e *Exchange) error {
 	switch {
-	case err != nil:
-		return 0, err
 	case c.rig.proto.h2 != (e.Proto == "HTTP/2.0"):
-		return 0, fmt.Errorf("bench: the answer came by %s in place of %s", e.Proto, c.rig.proto.about)
+		return fmt.Errorf("bench: the answer came by %s in place of %s", e.Proto, c.rig.proto.about)
 	case c.rig.peer != nil && e.AnswerID != e.ID:
-		return 0, errForeign
+		return errForeign
 	}
-	if c.rig.checked > 0 {
-		return e.Status, c.looked(e)
-	}
-	return e.Status, nil
+	return nil
 }
 
 func (c *caller) viaRoundTripper(ctx context.Context, e *Exchange) error {
@@ -104,6 +110,11 @@ func (c *caller) viaRoundTripper(ctx context.Context, e *Exchange) error {
 	if err != nil {
 		return err
 	}
+	return c.finish(resp, e)
+}
+
+// finish reads an answer to its end.
+func (c *caller) finish(resp *http.Response, e *Exchange) (err error) {
 	defer resp.Body.Close()
 	if e.Sink != nil {
 		e.Read, err = io.CopyBuffer(e.Sink, resp.Body, c.large)

@@ -107,7 +107,7 @@ func DefaultClients() []Client { return []Client{Connwise(), NetHTTP(), Floor()}
 func NetHTTP() Client {
 	return Client{
 		Name: "net/http",
-		Note: "http.DefaultTransport.Clone() with the protocol of the row, MaxIdleConnsPerHost = callers, MaxIdleConns = no limit, MaxConnsPerHost as given; before burst-warm a wave of as many requests as connwise warms connections",
+		Note: "http.DefaultTransport.Clone() with the protocol of the row, MaxIdleConnsPerHost = callers and the idle ones of idle-conns, MaxIdleConns = no limit, MaxConnsPerHost as given; before burst-warm a wave of as many requests as connwise warms connections",
 		New:  func(s Setup) (http.RoundTripper, error) { return s.Transport(), nil },
 	}
 }

@@ -56,6 +56,9 @@ type Options struct {
 	// Delay is how long the peer takes to answer in the bursts and in queue. Zero: 5 ms, and
 	// 20 ms in queue.
 	Delay time.Duration
+	// MaxSize is the largest size that idle-conns and hosts have rows of. Larger ones take
+	// long to open and need two processes with as many descriptors. Zero: all.
+	MaxSize int
 	// MaxConns is the most connections that a client may have to the server at a time, in
 	// all scenarios; those who want one more wait. In burst-limit and queue over HTTP/2 it is
 	// how many streams one connection may have. Zero: no limit, and 64 in burst-limit, 16

@@ -44,7 +44,10 @@ func (w row) proxyName() string {
 	return w.proxy.Name
 }
 
-func (o Options) plan() (*plan, error) {
+func (o Options) plan() (*plan, error) { return o.planFor(openFiles()) }
+
+// planFor is plan where a process may have so many files open.
+func (o Options) planFor(descriptors int) (*plan, error) {
 	p := &plan{Options: o, own: o}
 	p.Workers = cmp.Or(o.Workers, 32)
 	p.Burst = cmp.Or(o.Burst, 256)
@@ -83,6 +86,9 @@ func (o Options) plan() (*plan, error) {
 	if p.Requests > 0 {
 		p.Rounds = min(p.Rounds, p.Requests)
 		p.Burst = min(p.Burst, int(p.share(p.Rounds-1)))
+	}
+	if err := p.fitSizes(descriptors); err != nil {
+		return nil, err
 	}
 	return p, p.checkUses(o)
 }

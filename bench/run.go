@@ -199,6 +199,9 @@ func (l *lab) newRig(w row, c Client, limit int64) (*rig, error) {
 		Proto: q.name, Callers: most, Size: w.size, IdleTimeout: f.idle, Target: l.target != nil,
 		MaxConns: l.MaxConns, MaxWait: l.MaxWait, Ready: r.ready,
 	}
+	if s.holds {
+		setup.Callers += w.size
+	}
 	if s.room != nil {
 		r.limitRoom(s.room(l.plan), &setup, &f)
 	}

@@ -28,7 +28,7 @@ func smoke() Options {
 // that the peer did not execute.
 func TestRunAll(t *testing.T) {
 	o := smoke()
-	o.Rate, o.All = 200, true
+	o.Rate, o.All, o.MaxSize = 200, true, 10
 	rep, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

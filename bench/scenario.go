@@ -23,6 +23,7 @@ type scenario struct {
 	// sizes are what its rows over a protocol differ by, see Setup.Size: those of a run
 	// that names the scenario, or of any other. Nil: it has no sizes.
 	sizes func(q proto, named bool) []int
+	holds bool // as many calls as the size are under way beside the callers'
 	// faults are the peer's, and callers the most requests at a time. limit is the most
 	// time for each call; zero: none.
 	limit   time.Duration
@@ -109,6 +110,8 @@ var scenarios = []scenario{
 		callers: func(p *plan) int { return p.Workers },
 		run:     goaway,
 	},
+	idleConns,
+	manyHosts,
 }
 
 // ScenarioNames returns the names of the scenarios.

@@ -140,6 +140,7 @@ func benchFlags(cmd *cobra.Command, o *bench.Options) {
 	f.IntVar(&o.Burst, "burst", 0, "requests at a time in burst, --requests at most, and in each burst of burst-warm and burst-limit (default 256 and 500)")
 	f.IntVar(&o.Rate, "rate", 2000, "requests in a second in burst-warm and burst-limit, beside their bursts")
 	f.DurationVar(&o.Delay, "delay", 0, "how long the server takes to answer in the bursts and in queue (default 5ms, and 20ms in queue)")
+	f.IntVar(&o.MaxSize, "max-size", 0, "largest size of idle-conns and hosts (0: all of them)")
 	f.IntVar(&o.MaxConns, "max-conns", 0, "most connections of each client at a time; over HTTP/2 in burst-limit and queue streams of the one connection (0: no limit, in burst-limit 64, in queue 16)")
 	f.DurationVar(&o.MaxWait, "max-wait", 0, "longest wait for one of --max-conns, in connwise; then the call has failed (0: no limit, in burst-limit and queue 5s)")
 	f.DurationVar(&o.Duration, "duration", 2*time.Second, "how long each row runs; without --scenario and --target what makes the run end within a minute, or five with --all")
