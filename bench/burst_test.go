@@ -31,6 +31,7 @@ func TestEachWaveIsCold(t *testing.T) {
 	o := smoke()
 	o.Scenarios, o.Protos, o.Requests, o.Duration = []string{"burst"}, []string{"h1", "h1s"}, 3*16+5, time.Minute
 	o.Clients, o.MaxConns, o.Delay = []Client{counted(NetHTTP(), &made)}, 1, 2*time.Millisecond
+	o.Burst = 16
 	rep, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -37,15 +37,15 @@ func TestInterruptedBetweenRounds(t *testing.T) {
 // TestLoadIsTheSameForAll runs a load on real sockets, over HTTP/1.1 and HTTP/2.
 func TestLoadIsTheSameForAll(t *testing.T) {
 	o := smoke()
-	o.Scenarios, o.Protos, o.Workers = []string{"steady", "restart"}, []string{"h1", "h2"}, 0
-	o.Load, o.Seed, o.Rounds, o.Duration = load("poisson:2000"), 11, 2, 200*time.Millisecond
+	o.Scenarios, o.Protos = []string{"steady", "restart"}, []string{"h1", "h2"}
+	o.Load, o.Seed, o.Rounds, o.Duration = load("poisson:2000"), 11, 2, 120*time.Millisecond
 	rep, err := Run(t.Context(), o)
 	if err != nil || rep.Seed != 11 {
 		t.Fatal(rep.Seed, err)
 	}
 	want := int64(0)
 	for round := range 2 {
-		for a := range o.Load.arrivals(11, round, 100*time.Millisecond) {
+		for a := range o.Load.arrivals(11, round, 60*time.Millisecond) {
 			want += int64(a.n)
 		}
 	}

@@ -166,5 +166,5 @@ func readLogFile(name string) ([]arrival, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readLog(f)
+	return readLog(f, mostArrivals, mostLogBytes)
 }

@@ -19,9 +19,10 @@ const (
 	mostLogLine  = 4096
 )
 
-// readLog reads a recorded log, see ParseLoad: in order, the earliest request at zero.
-func readLog(from io.Reader) ([]arrival, error) {
-	limited := &io.LimitedReader{R: from, N: mostLogBytes + 1}
+// readLog reads a recorded log of so many requests and bytes at most, see ParseLoad: in order,
+// the earliest request at zero.
+func readLog(from io.Reader, requests int, bytes int64) ([]arrival, error) {
+	limited := &io.LimitedReader{R: from, N: bytes + 1}
 	lines := bufio.NewScanner(limited)
 	lines.Buffer(nil, mostLogLine)
 	var times []time.Time
@@ -34,8 +35,8 @@ func readLog(from io.Reader) ([]arrival, error) {
 			continue
 		}
 		at, method, err := parseLogLine(fields)
-		if err == nil && len(log) == mostArrivals {
-			err = fmt.Errorf("a log may have %d requests", mostArrivals)
+		if err == nil && len(log) == requests {
+			err = fmt.Errorf("a log may have %d requests", requests)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
@@ -52,7 +53,7 @@ func readLog(from io.Reader) ([]arrival, error) {
 	}
 	switch {
 	case limited.N == 0:
-		return nil, fmt.Errorf("line %d: a log may have %d MiB", n, mostLogBytes>>20)
+		return nil, fmt.Errorf("line %d: a log may have %d bytes", n, bytes)
 	case len(log) == 0:
 		return nil, errors.New("a log must have a line")
 	}

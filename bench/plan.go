@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"slices"
 	"time"
 )
 
@@ -149,26 +148,6 @@ func short(d time.Duration) string {
 		return fmt.Sprintf("%dh", d/time.Hour)
 	}
 	return d.String()
-}
-
-// checkUses refuses options that would change nothing. They are given, as in p a zero
-// has been replaced.
-func (p *plan) checkUses(given Options) error {
-	uses := func(kind func(scenario) bool) bool { return slices.ContainsFunc(p.scenarios(), kind) }
-	paced := func(s scenario) bool { return s.paced }
-	slow := func(s scenario) bool { return s.slow }
-	limited := func(s scenario) bool { return s.room != nil }
-	switch {
-	case given.MaxWait > 0 && given.MaxConns == 0 && !uses(limited):
-		return &UsageError{Option: "max-wait", Value: given.MaxWait.String(), Reason: "nothing waits without max-conns: set that too"}
-	case given.Delay > 0 && p.target != nil:
-		return &UsageError{Option: "delay", Value: given.Delay.String(), Reason: "is the peer's, and can't be set of a target"}
-	case given.Delay > 0 && !uses(slow):
-		return &UsageError{Option: "delay", Value: given.Delay.String(), Reason: "none of the scenarios chosen has it", Known: scenariosThat(slow)}
-	case given.Rate > 0 && !uses(paced):
-		return &UsageError{Option: "rate", Value: fmt.Sprint(given.Rate), Reason: "none of the scenarios chosen has it", Known: scenariosThat(paced)}
-	}
-	return nil
 }
 
 func (p *plan) resolveTarget() error {

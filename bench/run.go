@@ -34,6 +34,10 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	return p.run(ctx)
+}
+
+func (p *plan) run(ctx context.Context) (Report, error) {
 	l, err := newLab(ctx, p)
 	if err != nil {
 		return Report{}, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,33 +15,44 @@ import (
 // smoke are options for a run of a second or two.
 func smoke() Options {
 	return Options{
-		Workers:     4,
-		Burst:       16,
-		Duration:    250 * time.Millisecond,
-		Rounds:      1,
-		IdleTimeout: 80 * time.Millisecond,
-		Stderr:      os.Stderr,
+		Duration: 250 * time.Millisecond,
+		Rounds:   1,
+		Stderr:   os.Stderr,
 	}
 }
 
 // TestRunAll runs every scenario over every protocol with both clients. What it asserts
 // of connwise holds for every request: none runs twice, none is lost, and none fails
 // that the peer did not execute.
+//
+// Two scenarios at a time run: most wait more than they work.
 func TestRunAll(t *testing.T) {
 	o := smoke()
-	o.Rate, o.All, o.MaxSize = 200, true, 10
-	rep, err := Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
+	o.Rate, o.All, o.Clients = 200, true, []Client{Connwise(), NetHTTP()}
+	o.Workers, o.Burst, o.IdleTimeout = 4, 16, 80*time.Millisecond
+	o.Duration, o.MaxSize = 100*time.Millisecond, 10
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			p, err := o.plan()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.rows = slices.DeleteFunc(p.rows, func(w row) bool { return w.scenario.name != s.name })
+			rep, err := p.run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := p.rounds(); len(rep.Results) != want || want == 0 {
+				t.Fatalf("%d results, want %d", len(rep.Results), want)
+			}
+			checkResults(t, rep.Results)
+		})
 	}
-	p, err := o.plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := p.rounds(); len(rep.Results) != want {
-		t.Fatalf("%d results, want %d", len(rep.Results), want)
-	}
-	for _, r := range rep.Results {
+}
+
+func checkResults(t *testing.T, results []Result) {
+	for _, r := range results {
 		name := r.Scenario + " " + r.Proto + " " + r.Client
 		if r.Requests == 0 || *r.Dials == 0 || r.RPS <= 0 || *r.P50 <= 0 || *r.P50 > *r.P99 || *r.P99 > *r.P999 {
 			t.Errorf("%s: the figures can't be: %+v", name, r)
@@ -89,6 +101,7 @@ func TestRunAll(t *testing.T) {
 func TestRunJudgesClients(t *testing.T) {
 	o := smoke()
 	o.Scenarios, o.Protos = []string{"idle-race"}, []string{"h1"}
+	o.Workers, o.IdleTimeout = 4, 80*time.Millisecond
 	twice := func(rt http.RoundTripper) func(*http.Request) (*http.Response, error) {
 		return func(req *http.Request) (*http.Response, error) {
 			again := req.Clone(req.Context())
@@ -196,13 +209,16 @@ func TestInterrupted(t *testing.T) {
 
 // TestInterruptedInARow ends a row that would take an hour, in each scenario.
 func TestInterruptedInARow(t *testing.T) {
-	for _, name := range ScenarioNames() {
-		t.Run(name, func(t *testing.T) {
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var calls atomic.Int64
 			o := smoke()
-			o.Scenarios, o.Protos, o.Duration = []string{name}, []string{"h1"}, time.Hour
+			o.Scenarios, o.Protos, o.Duration = []string{s.name}, []string{"h1"}, time.Hour
+			if s.protos != nil {
+				o.Protos = s.protos[:1]
+			}
 			o.Clients = []Client{{Name: "x", New: func(s Setup) (http.RoundTripper, error) {
 				tr := s.Transport()
 				return closing{roundTripper(func(req *http.Request) (*http.Response, error) {

@@ -5,6 +5,7 @@ import "testing"
 // TestSamplesSumUp holds the rounds of a row against the row itself.
 func TestSamplesSumUp(t *testing.T) {
 	o := smoke()
+	o.Burst = 16
 	o.Scenarios, o.Protos, o.Clients, o.Rounds = []string{"burst"}, []string{"h1"}, []Client{NetHTTP()}, 2
 	rep, err := Run(t.Context(), o)
 	if err != nil {

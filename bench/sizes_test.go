@@ -92,6 +92,7 @@ func TestRoomForSizes(t *testing.T) {
 // its callers', that no more are dialled for the calls, and that they are to one host.
 func TestIdleConnsAreThere(t *testing.T) {
 	o := smoke()
+	o.Workers = 4
 	o.Scenarios, o.Protos, o.MaxSize, o.Requests = []string{"idle-conns"}, []string{"h1", "h1s"}, 10, 200
 	rep, err := Run(t.Context(), o)
 	if err != nil {
@@ -111,6 +112,7 @@ func TestIdleConnsAreThere(t *testing.T) {
 // TestHostsAreMany checks that each host has a connection, and the calls go to all.
 func TestHostsAreMany(t *testing.T) {
 	o := smoke()
+	o.Workers = 4
 	o.Scenarios, o.Protos, o.MaxSize, o.Requests = []string{"hosts"}, []string{"h1", "h2"}, 100, 500
 	rep, err := Run(t.Context(), o)
 	if err != nil {

@@ -98,6 +98,7 @@ failed. What the server executed isn't known, and such columns show "-".`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			cli.Unset(cmd, "workers", &o.Workers)
+			cli.Unset(cmd, "idle-timeout", &o.IdleTimeout)
 			cli.Unset(cmd, "rate", &o.Rate)
 			cli.Unset(cmd, "delay", &o.Delay)
 			cli.Unset(cmd, "duration", &o.Duration)
