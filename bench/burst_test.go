@@ -69,7 +69,7 @@ func TestDelayIsThePeers(t *testing.T) {
 // longest wait.
 func TestMaxConnsIsKept(t *testing.T) {
 	o := smoke()
-	o.Scenarios, o.Protos, o.MaxConns = []string{"burst", "burst-warm"}, []string{"h1"}, 2
+	o.Scenarios, o.Protos, o.MaxConns = []string{"burst", "burst-warm", "burst-limit", "queue"}, []string{"h1"}, 2
 	o.Burst, o.Rate, o.Requests, o.MaxWait = 12, 40, 36, time.Minute
 	rep, err := Run(t.Context(), o)
 	if err != nil {

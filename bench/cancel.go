@@ -44,7 +44,7 @@ func storm(ctx context.Context, r *rig) error {
 			}
 		})
 	})
-	n, err := r.left(ctx)
+	n, err := r.left(ctx, leftLimit)
 	r.leftOpen = n
 	return err
 }
@@ -88,8 +88,8 @@ func (r *rig) full() bool {
 }
 
 // left returns how many connections are open when no call is under way and the client closes
-// those that are idle, after some time for the last ones to go. Nil: the client can't be told.
-func (r *rig) left(ctx context.Context) (*int64, error) {
+// those that are idle, with time up to limit for the last ones to go. Nil: the client can't be told.
+func (r *rig) left(ctx context.Context, limit time.Duration) (*int64, error) {
 	if _, ok := r.client.(interface{ CloseIdleConnections() }); !ok {
 		return nil, nil
 	}
@@ -99,7 +99,7 @@ func (r *rig) left(ctx context.Context) (*int64, error) {
 		if err != nil || ctx.Err() != nil {
 			return nil, err
 		}
-		if n.Open == 0 || time.Since(start) > leftLimit {
+		if n.Open == 0 || time.Since(start) > limit {
 			return new(int64(n.Open)), nil
 		}
 	}
