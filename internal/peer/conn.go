@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -65,11 +66,21 @@ func (c *conn) await() bool {
 	}
 	if _, err := c.br.Peek(1); err != nil {
 		if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
-			c.close(c.srv.plan.Load().Style)
+			c.expire(c.srv.plan.Load().Style)
 		}
 		return false
 	}
 	return c.enter(stateIdle, stateBusy)
+}
+
+// expire ends a connection that has been idle for long enough.
+func (c *conn) expire(s Style) {
+	if s == Silence {
+		_ = c.raw.SetReadDeadline(time.Time{})
+		_, _ = io.Copy(io.Discard, c.raw) // not c.tls: it would answer
+		s = BareFIN                       // the client has closed
+	}
+	c.close(s)
 }
 
 // exchange reads a request, executes it and answers. It reports whether the
@@ -83,7 +94,7 @@ func (c *conn) exchange() bool {
 		}
 		return false
 	}
-	cut := c.srv.takeCut()
+	cut := c.srv.takeCut(q)
 	if cut.At == CutBefore {
 		c.close(cut.Style)
 		return false
@@ -125,9 +136,9 @@ func (c *conn) reply(p *plan, q request, cut Cut) bool {
 	end, announce := c.ending(p, q)
 	var rest []byte
 	c.out, rest = p.answer(c.out[:0], q, announce)
-	if cut.At == CutHalf {
-		half := (len(c.out) + len(rest)) / 2
-		_ = c.write(c.out[:min(half, len(c.out))], rest[:max(0, half-len(c.out))])
+	if cut.At != "" {
+		n := cut.length(c.out, rest)
+		_ = c.write(c.out[:min(n, len(c.out))], rest[:max(0, n-len(c.out))])
 		c.close(cut.Style)
 		return false
 	}
@@ -164,7 +175,7 @@ func (c *conn) ending(p *plan, q request) (end Style, announce bool) {
 	case c.last != "":
 		return c.last, false
 	case p.MaxRequests > 0 && c.requests >= p.MaxRequests:
-		return p.Style, p.Announce
+		return p.Style, p.Announce && (p.Unannounced == 0 || (c.num+1)%p.Unannounced != 0)
 	}
 	return "", false
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"time"
 )
 
 // childEnv marks a process that is to be a peer child and nothing else.
@@ -16,12 +17,15 @@ const childEnv = "CONNWISE_PEER_CHILD"
 // A command is one line that the parent writes to the child, and a reply the line
 // that answers it. They take turns: no second command before the reply.
 type command struct {
-	Op     string  `json:"op"` // "listen", "faults", "drop", "cut", "count", "report", "close", and those of h2child.go
+	Op     string  `json:"op"` // "listen", "faults", "drop", "cut", "down", "count", "report", "close", and those of h2child.go
 	Server int     `json:"server,omitempty"`
 	TLS    bool    `json:"tls,omitempty"`
 	Faults *Faults `json:"faults,omitempty"`
 	Drop   *Drop   `json:"drop,omitempty"`
 	Cut    *Cut    `json:"cut,omitempty"`
+
+	Away  time.Duration `json:"away_ns,omitempty"`
+	Limit int           `json:"limit,omitempty"`
 
 	H2Faults *H2Faults `json:"h2_faults,omitempty"`
 	H2GoAway *H2GoAway `json:"h2_go_away,omitempty"`
@@ -110,6 +114,8 @@ func (c *controller) do(cmd command) reply {
 		return reply{Dropped: s.Drop(*cmd.Drop)}
 	case cmd.Op == "cut" && cmd.Cut != nil:
 		s.SetCut(*cmd.Cut)
+	case cmd.Op == "down":
+		s.Down(cmd.Away)
 	case cmd.Op == "count":
 		n := s.Count()
 		return reply{Count: &n}

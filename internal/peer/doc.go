@@ -9,9 +9,9 @@
 //
 // Its faults: an idle timeout that is kept to the millisecond (Faults.IdleTimeout),
 // a number of requests for each connection (Faults.MaxRequests), a restart that
-// drops idle connections at once and busy ones after their answer (Drop), and a
-// connection cut at a chosen point of a request (Cut). Each closes in one of three
-// styles: FIN, BareFIN, RST.
+// drops idle connections at once and busy ones after their answer (Drop), a time in which
+// nobody listens (Down), connections that fall silent, and connections cut at a chosen point
+// of a request (Cut, Faults.Cuts). Each closes in one of three styles: FIN, BareFIN, RST.
 //
 // Its oracle: a request counts as executed when the application has received it
 // whole, by the number in its header X-Request-Id. Report tells how often each
@@ -19,8 +19,8 @@
 // more is executed, so a report made then is final.
 //
 // An H2Server is the same for HTTP/2, frame by frame. H2Conn.Serve is well-behaved but
-// for H2Faults: GOAWAY in one step or two, refused streams, late SETTINGS, silence, a
-// limit on PINGs. A script in Serve's place reads each frame and writes any. The report
+// for H2Faults: GOAWAY in one step or two, refused streams, one by one or in waves, late
+// SETTINGS, limits that change, silence, streams cut in the middle, a limit on PINGs. A script in Serve's place reads each frame and writes any. The report
 // has, beside the oracle, what each connection carried and what the client did against
 // RFC 9113.
 //

@@ -1,6 +1,9 @@
 package peer
 
-import "time"
+import (
+	"bytes"
+	"time"
+)
 
 // A Style says how a connection is closed.
 type Style string
@@ -12,6 +15,10 @@ const (
 	BareFIN Style = "bare-fin"
 	// RST resets the connection; what the client had not yet read may be lost.
 	RST Style = "rst"
+	// Silence closes nothing: from then on what comes is read and dropped, and nothing is
+	// sent, as where a NAT has forgotten the connection (but for TCP's acknowledgements).
+	// Only an idle timeout ends a connection so.
+	Silence Style = "silence"
 )
 
 // Faults say how a Server treats its connections. The zero Faults serve for ever,
@@ -25,6 +32,12 @@ type Faults struct {
 	MaxRequests int `json:"max_requests,omitempty"`
 	// Announce makes the answer of MaxRequests say "Connection: close".
 	Announce bool `json:"announce,omitempty"`
+	// Unannounced takes Announce back for one of so many connections: for 2, the second,
+	// the fourth and so on, as they are accepted. Their last answer and the FIN leave in one
+	// segment, as with Drop.Busy. Zero: for none.
+	Unannounced int `json:"unannounced,omitempty"`
+	// Cuts are of single requests. SetCut's come first.
+	Cuts Cuts[Cut] `json:"cuts,omitzero"`
 	// Style is how IdleTimeout and MaxRequests close. Empty: FIN.
 	Style Style `json:"style,omitempty"`
 	// Delay is the time between a request's execution and its answer.
@@ -55,6 +68,8 @@ const (
 	CutBefore CutPoint = "before"
 	// CutAfter: the request was executed, and no byte of the answer was written.
 	CutAfter CutPoint = "after"
+	// CutHead: the request was executed, and half of the answer's head was written.
+	CutHead CutPoint = "head"
 	// CutHalf: the request was executed, and half of the answer was written.
 	CutHalf CutPoint = "half"
 )
@@ -64,6 +79,14 @@ type Cut struct {
 	At    CutPoint `json:"at"`
 	Style Style    `json:"style,omitempty"` // empty: FIN
 	// Next is how many requests, over all connections, are cut. It replaces what was
-	// left of an earlier Cut; zero ends it.
+	// left of an earlier Cut; zero ends it. Of Faults.Cuts it isn't used.
 	Next int `json:"next"`
+}
+
+// length returns how much of an answer is written.
+func (c Cut) length(out, rest []byte) int {
+	if c.At == CutHead {
+		return bytes.Index(out, []byte("\r\n\r\n")) / 2
+	}
+	return (len(out) + len(rest)) / 2
 }

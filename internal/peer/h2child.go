@@ -3,6 +3,7 @@ package peer
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // ListenH2 starts an H2Server in the child that serves as f says, with TLS or without.
@@ -36,6 +37,15 @@ func (r *RemoteH2) GoAway(g H2GoAway) (int, error) {
 	rep, err := r.child.do(command{Op: "goaway", Server: r.server, H2GoAway: &g})
 	return rep.Dropped, err
 }
+
+// Limit sets how many streams at a time connections take.
+func (r *RemoteH2) Limit(n int) error {
+	_, err := r.child.do(command{Op: "limit", Server: r.server, Limit: n})
+	return err
+}
+
+// Down has nobody listen for d.
+func (r *RemoteH2) Down(d time.Duration) error { return r.child.down(r.server, d) }
 
 // Count returns the connections so far.
 func (r *RemoteH2) Count() (Count, error) { return r.child.count(r.server) }
@@ -81,6 +91,10 @@ func (c *controller) doH2(s *H2Server, cmd command) reply {
 		s.SetFaults(*cmd.H2Faults)
 	case cmd.Op == "goaway" && cmd.H2GoAway != nil:
 		return reply{Dropped: s.GoAway(*cmd.H2GoAway)}
+	case cmd.Op == "down":
+		s.Down(cmd.Away)
+	case cmd.Op == "limit":
+		s.Limit(cmd.Limit)
 	case cmd.Op == "count":
 		n := s.Count()
 		return reply{Count: &n}

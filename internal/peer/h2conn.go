@@ -40,6 +40,8 @@ type H2Conn struct {
 
 	mu      sync.Mutex // guards what follows; held while writing, never while reading
 	serving bool       // in Serve
+	begun   bool       // its first SETTINGS are out
+	most    int        // streams at a time, as it says in SETTINGS; zero: any number
 	lazy    bool       // writes stay in bw until the goroutine that reads has nothing to read
 	bw      *bufio.Writer
 	enc     *hpack.Encoder

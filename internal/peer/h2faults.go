@@ -1,6 +1,10 @@
 package peer
 
-import "time"
+import (
+	"time"
+
+	"golang.org/x/net/http2"
+)
 
 // H2Faults say how H2Conn.Serve treats its connections. The zero H2Faults serve for
 // ever, at once, with an empty body.
@@ -16,12 +20,21 @@ type H2Faults struct {
 	// StreamsPerConn ends a connection, as H2GoAway says, with so many streams: they
 	// are answered, and later ones neither executed nor answered. Zero: no limit.
 	StreamsPerConn int `json:"streams_per_conn,omitempty"`
-	// GoAway is how StreamsPerConn and IdleTimeout end a connection.
+	// GoAway is how StreamsPerConn and IdleTimeout end a connection. With the Style Silence a
+	// connection that is idle isn't ended, but falls silent.
 	GoAway H2GoAway `json:"go_away"`
+	// Unannounced makes GoAway quiet for one of so many connections: for 2, the second, the
+	// fourth and so on, as they are accepted. The last answer and the FIN leave in one segment
+	// where the system can do it. Zero: for none.
+	Unannounced int `json:"unannounced,omitempty"`
 	// IdleTimeout ends a connection that has carried a stream, so long after the last
 	// one ended. PINGs don't count as use. Zero: never.
 	IdleTimeout time.Duration `json:"idle_timeout_ns,omitempty"`
 
+	// Waves are of refusals by themselves.
+	Waves H2Waves `json:"waves,omitzero"`
+	// Cuts are of single requests, when they are complete.
+	Cuts Cuts[H2Cut] `json:"cuts,omitzero"`
 	// Refuse is how many of the coming streams, over all connections, are answered by
 	// RST_STREAM(REFUSED_STREAM) and not executed. Negative: all.
 	Refuse int `json:"refuse,omitempty"`
@@ -49,6 +62,30 @@ type H2GoAway struct {
 	Quiet bool `json:"quiet,omitempty"`
 	// Style is how the connection is closed. Empty: FIN.
 	Style Style `json:"style,omitempty"`
+	// Now closes it at once: what was accepted isn't finished.
+	Now bool `json:"now,omitempty"`
+}
+
+// An H2Cut is what becomes of a request in place of an answer.
+type H2Cut struct {
+	// At says how far it gets; CutHead is CutAfter, as a header can't be sent by halves.
+	At CutPoint `json:"at"`
+	// Code is that of the RST_STREAM which ends the stream.
+	Code http2.ErrCode `json:"code,omitempty"`
+	// GoAway ends the connection in the place of RST_STREAM. Its last id is the highest stream
+	// that was executed: those below are finished, this one but for its answer, those above
+	// are dropped.
+	GoAway bool `json:"go_away,omitempty"`
+}
+
+// H2Waves are times in which a server refuses streams, as one that is overloaded: of each
+// Every streams that come for the first time the last Length, by RST_STREAM(REFUSED_STREAM).
+// No request is refused more than Most times, for being one too many neither, so that one
+// who tries again gets through.
+type H2Waves struct {
+	Every  int `json:"every,omitempty"` // zero: there are none
+	Length int `json:"length,omitempty"`
+	Most   int `json:"most,omitempty"`
 }
 
 // An H2PingPolicy is a server's limit on PINGs. Too many end the connection by

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"errors"
+	"net"
 
 	"golang.org/x/net/http2"
 )
@@ -21,9 +22,9 @@ func (c *H2Conn) departLocked(g H2GoAway) error {
 	if c.leave.begun {
 		return nil
 	}
-	c.leave.begun, c.leave.style = true, g.Style
+	c.leave.begun, c.leave.style, c.leave.now = true, g.Style, g.Now
 	switch {
-	case g.Quiet:
+	case g.Quiet, g.Style == Silence:
 		c.leave.final = true
 		return c.leaveIfEmpty()
 	case g.Grace <= 0:
@@ -52,14 +53,21 @@ func (c *H2Conn) finalLocked() error {
 // leaveIfEmpty closes the sending side when nothing is left to answer. The connection
 // is still read, for lingerTime, so that the close doesn't become a reset.
 func (c *H2Conn) leaveIfEmpty() error {
-	if !c.leave.final || c.leave.gone || len(c.streams.open) > 0 {
+	if !c.leave.final || c.leave.gone || len(c.streams.open) > 0 && !c.leave.now {
 		return nil
 	}
 	c.leave.gone = true
-	if c.leave.style == RST {
+	switch c.leave.style {
+	case RST:
 		_ = c.bw.Flush()
 		c.Close(RST)
 		return nil
+	case Silence:
+		c.quietFor(0)
+		return nil
+	}
+	if t, ok := c.raw.(*net.TCPConn); ok {
+		cork(t)
 	}
 	err := c.bw.Flush()
 	c.sendFIN(c.leave.style)

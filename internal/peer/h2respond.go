@@ -78,6 +78,9 @@ func (c *H2Conn) Execute(q *H2Request) {
 		return
 	}
 	q.executed = true
+	c.mu.Lock()
+	c.streams.done = max(c.streams.done, q.Stream)
+	c.mu.Unlock()
 	c.srv.oracle.execute(q.ID)
 	c.srv.oracle.body(&q.check, q.Field(":method") == "POST", c.srv.plan.Load().Upload)
 	c.srv.book.note(c, func(r *H2ConnReport) { r.Executed++ })

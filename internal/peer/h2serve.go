@@ -18,6 +18,7 @@ type h2Leave struct {
 	begun     bool   // the first GOAWAY, or the only one, is out
 	final     bool   // no stream is admitted any more
 	gone      bool   // the sending side is closed
+	now       bool   // accepted streams aren't waited for
 	confirmed bool   // the client has answered the PING behind a GOAWAY
 	style     Style  // of the close
 }
@@ -53,6 +54,11 @@ func (c *H2Conn) Serve() {
 // begin sends the first SETTINGS, now or later. Nothing may be sent before them (RFC 9113
 // section 3.4), so nothing is read before them either.
 func (c *H2Conn) begin() error {
+	if !c.srv.pause(c.srv.plan.Load().SettingsDelay) {
+		return errClosed
+	}
+	c.mu.Lock() // Limit changes the plan, and then the connections that have begun
+	defer c.mu.Unlock()
 	p := c.srv.plan.Load()
 	window := p.Window
 	if window <= 0 {
@@ -62,13 +68,11 @@ func (c *H2Conn) begin() error {
 	if p.MaxStreams > 0 {
 		ss = append(ss, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: uint32(p.MaxStreams)})
 	}
-	if !c.srv.pause(p.SettingsDelay) {
-		return errClosed
-	}
-	if err := c.Settings(ss...); err != nil || window <= h2Window {
+	c.begun, c.most = true, p.MaxStreams
+	if err := c.settingsLocked(ss); err != nil || window <= h2Window {
 		return err
 	}
-	return c.Credit(0, window-h2Window)
+	return c.creditLocked(0, window-h2Window)
 }
 
 // later runs f after d, unless the server is closed before, and sends what f wrote.
@@ -110,12 +114,16 @@ func (c *H2Conn) serveFrame(f *H2Frame) error {
 	if err := c.Respond(f); err != nil || f.Request == nil {
 		return err
 	}
-	c.Execute(f.Request)
-	if d := c.srv.plan.Load().Delay; d > 0 {
-		c.later(d, func() { _ = c.Answer(f.Request) })
+	q, p := f.Request, c.srv.plan.Load()
+	if way, ok := choose(&c.srv.cuts, p.Cuts, q.ID, q.Field(":method") == "POST"); ok {
+		return c.cut(q, way)
+	}
+	c.Execute(q)
+	if d := p.Delay; d > 0 {
+		c.later(d, func() { _ = c.Answer(q) })
 		return nil
 	}
-	return c.Answer(f.Request)
+	return c.Answer(q)
 }
 
 // admit decides on a new stream, and reports whether it is to be served.
@@ -128,15 +136,23 @@ func (c *H2Conn) admit(f *H2Frame) (bool, error) {
 		c.forget(f.StreamID)
 		return false, nil
 	}
-	if p.MaxStreams > 0 && len(c.streams.open) > p.MaxStreams || c.srv.takeRefusal() {
+	over := c.most > 0 && len(c.streams.open) > c.most
+	if c.srv.refuses(c.streams.open[f.StreamID].req.ID, over) {
 		return false, c.resetLocked(f.StreamID, http2.ErrCodeRefusedStream)
 	}
 	l.streams++
 	l.admitted = f.StreamID
 	if l.streams == p.StreamsPerConn {
-		return true, c.departLocked(p.GoAway)
+		return true, c.departLocked(c.goAwayOf(p))
 	}
 	return true, nil
+}
+
+// goAwayOf returns how this connection is ended.
+func (c *H2Conn) goAwayOf(p *h2Plan) H2GoAway {
+	g := p.GoAway
+	g.Quiet = g.Quiet || p.Unannounced > 0 && (c.Num+1)%p.Unannounced == 0
+	return g
 }
 
 // timedOut handles the end of an idle time, and reports whether to read on.
@@ -154,5 +170,5 @@ func (c *H2Conn) timedOut(err error) bool {
 		return true // one came together with the end
 	}
 	c.quietFor(0)
-	return c.departLocked(c.srv.plan.Load().GoAway) == nil
+	return c.departLocked(c.goAwayOf(c.srv.plan.Load())) == nil
 }

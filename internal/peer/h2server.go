@@ -36,6 +36,8 @@ type H2Server struct {
 	makeBody func(*H2Request) []byte
 	plan     atomic.Pointer[h2Plan]
 	refuse   atomic.Int64 // of the coming streams
+	waves    h2Waves
+	cuts     cutter
 	oracle   oracle
 	book     h2Book
 
@@ -110,6 +112,12 @@ func (s *H2Server) SetFaults(f H2Faults) {
 	f.BodySize = min(max(f.BodySize, 0), maxBody)
 	s.refuse.Store(int64(f.Refuse))
 	s.plan.Store(&h2Plan{f, Pattern(f.BodySize)})
+}
+
+// refuses reports whether a new stream with the request id is to be refused;
+// over says that too many are open.
+func (s *H2Server) refuses(id uint64, over bool) bool {
+	return s.takeRefusal() || s.waves.refuse(s.plan.Load().Waves, id, over)
 }
 
 // takeRefusal reports whether a new stream is to be refused.

@@ -23,6 +23,7 @@ type h2Stream struct {
 type h2Streams struct {
 	open  map[uint32]*h2Stream
 	last  uint32              // the highest that the client opened
+	done  uint32              // the highest whose request was executed
 	reset map[uint32]struct{} // the client ended them by RST_STREAM; some of the latest
 
 	recv, send         int // the connection's windows

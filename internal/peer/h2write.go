@@ -32,6 +32,10 @@ func (c *H2Conn) Raw(b []byte) error {
 func (c *H2Conn) Settings(ss ...http2.Setting) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.settingsLocked(ss)
+}
+
+func (c *H2Conn) settingsLocked(ss []http2.Setting) error {
 	c.streams.announce(ss)
 	return c.writeLocked(func(fr *http2.Framer) error { return fr.WriteSettings(ss...) })
 }

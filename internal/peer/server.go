@@ -23,6 +23,7 @@ type Server struct {
 	open   map[*conn]struct{}
 	ended  map[int]int // requests by number of connection, of those that ended
 	cut    Cut
+	cuts   cutter
 
 	accepted acceptTimes
 }
@@ -107,15 +108,16 @@ func (s *Server) SetCut(c Cut) {
 	s.cut = c
 }
 
-// takeCut returns the cut for one request; the zero Cut for none.
-func (s *Server) takeCut() Cut {
+// takeCut returns the cut for a request; the zero Cut for none.
+func (s *Server) takeCut(q request) Cut {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cut.Next <= 0 {
-		return Cut{}
+	if s.cut.Next > 0 {
+		s.cut.Next--
+		return s.cut
 	}
-	s.cut.Next--
-	return s.cut
+	cut, _ := choose(&s.cuts, s.plan.Load().Cuts, q.id, q.post)
+	return cut
 }
 
 // Close stops listening, closes all connections and waits until the last request

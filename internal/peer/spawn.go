@@ -128,6 +128,11 @@ func (c *Child) count(server int) (Count, error) {
 	return *r.Count, nil
 }
 
+func (c *Child) down(server int, d time.Duration) error {
+	_, err := c.do(command{Op: "down", Server: server, Away: d})
+	return err
+}
+
 // Listen starts a Server in the child, with TLS or without.
 func (c *Child) Listen(tls bool, f Faults) (*Remote, error) {
 	r, err := c.do(command{Op: "listen", TLS: tls, Faults: &f})
@@ -165,6 +170,9 @@ func (r *Remote) SetCut(c Cut) error {
 	_, err := r.child.do(command{Op: "cut", Server: r.server, Cut: &c})
 	return err
 }
+
+// Down has nobody listen for d.
+func (r *Remote) Down(d time.Duration) error { return r.child.down(r.server, d) }
 
 // Count returns the connections so far.
 func (r *Remote) Count() (Count, error) { return r.child.count(r.server) }
