@@ -16,6 +16,10 @@ import (
 // cancelled and Run gives up.
 const hangLimit = 30 * time.Second
 
+// openLimit is how much of that comes with each connection of a row's size: with TLS, and on
+// a machine that has more to do.
+const openLimit = 10 * time.Millisecond
+
 // IsChild reports whether this process was started by Run to be the peer; main
 // then has to call ChildMain and exit.
 func IsChild() bool { return peer.IsChild() }
@@ -151,7 +155,7 @@ func (l *lab) round(ctx context.Context, w row, c Client, n int) (add func(*tall
 		return nil, err
 	}
 	r.round = n
-	limited, cancel := context.WithTimeout(ctx, r.length+r.callTimeout+hangLimit)
+	limited, cancel := context.WithTimeout(ctx, r.length+r.callTimeout+hangLimit+time.Duration(r.size)*openLimit)
 	defer cancel()
 	err = w.scenario.run(limited, r)
 	if cerr := r.closeClients(); err == nil {
