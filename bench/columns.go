@@ -36,11 +36,11 @@ var columns = []column{
 	{name: "avoidable", cell: func(r Result) string { return count(r.Avoidable) }},
 	{name: "twice", cell: func(r Result) string { return count(r.ExecutedTwice) }},
 	{name: "lost", cell: func(r Result) string { return count(r.Lost) }},
-	{name: "damaged", cell: func(r Result) string { return count(r.Damaged) }, some: true},
+	{name: "damaged", cell: func(r Result) string { return count(r.Damaged) }, some: true, narrow: func(r Result) string { return notZero(r.Damaged) }},
 	{name: "cancelled", cell: func(r Result) string { return count(r.Cancelled) }, some: true},
 	{name: "dials", cell: func(r Result) string { return count(r.Dials) }},
 	{name: "wasted", cell: func(r Result) string { return count(r.WastedDials) }, narrow: wastedMuch},
-	{name: "left", cell: func(r Result) string { return count(r.LeftOpen) }, some: true},
+	{name: "left", cell: func(r Result) string { return count(r.LeftOpen) }, some: true, narrow: func(r Result) string { return notZero(r.LeftOpen) }},
 	{name: "peak", cell: func(r Result) string { return count(r.PeakConns) }, wide: true},
 	{name: "dialled", cell: func(r Result) string { return count(r.Dialled) }, some: true},
 	{name: "p50 us", cell: func(r Result) string { return number(r.P50) }, narrow: func(r Result) string { return unlessWaves(r, r.P50) }},
@@ -117,6 +117,14 @@ func count(n *int64) string {
 		return nothing
 	}
 	return strconv.FormatInt(*n, 10)
+}
+
+// notZero leaves out that there is nothing of what there shouldn't be.
+func notZero(n *int64) string {
+	if n != nil && *n == 0 {
+		return nothing
+	}
+	return count(n)
 }
 
 // wastedMuch leaves out that few dials were wasted.

@@ -16,6 +16,12 @@
 //		...
 //	}
 //
+// Calls are made in a closed loop, by so many callers of which each waits for its answer, or
+// in an open one (Options.Load): at a rate, at random times, in bursts, on a ramp, or as a log
+// recorded them. There a call's latency counts from when it was due. A measurement that
+// waits for the answer before it sends the next request leaves out those that would have
+// been sent meanwhile, which is called coordinated omission.
+//
 // The clients take turns within each row, on a new client and a new port each
 // time, so that a machine that gets slower or faster meanwhile does so for all.
 //

@@ -109,7 +109,7 @@ func (p *plan) chosenScenarios() ([]scenario, error) {
 		case i < 0:
 			return nil, &UsageError{Option: "scenario", Value: name, Reason: "unknown", Known: ScenarioNames()}
 		case p.Load.open() && !scenarios[i].loads:
-			return nil, &UsageError{Option: "load", Value: p.Load.String(), Reason: "scenario " + name + " has arrivals of its own", Known: scenariosThat(func(s scenario) bool { return s.loads })}
+			return nil, &UsageError{Option: "load", Value: p.Load.String(), Reason: "scenario " + name + " has arrivals of its own", Known: LoadScenarioNames()}
 		case p.target != nil && !scenarios[i].target:
 			return nil, &UsageError{Option: "scenario", Value: name, Reason: "is for the peer alone, and can't run against a target", Known: scenariosThat(func(s scenario) bool { return s.target })}
 		case !slices.ContainsFunc(chosen, func(s scenario) bool { return s.name == name }):

@@ -117,6 +117,9 @@ var scenarios = []scenario{
 // ScenarioNames returns the names of the scenarios.
 func ScenarioNames() []string { return namesOf(scenarios, func(s scenario) string { return s.name }) }
 
+// LoadScenarioNames returns the names of those that keep to Options.Load.
+func LoadScenarioNames() []string { return scenariosThat(func(s scenario) bool { return s.loads }) }
+
 // About returns a sentence on a scenario; empty for an unknown name.
 func About(name string) string {
 	for _, s := range scenarios {

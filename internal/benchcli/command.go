@@ -46,27 +46,8 @@ Protocols:
 The server has one port for each row and speaks its protocol alone; over HTTP/2 it
 takes 128 streams at a time on a connection. An answer by another protocol is a failure.
 
-Columns:
-  failed      calls that returned an error
-  avoidable   of these, those that the server never executed, by its own record
-  twice       calls executed more than once; GETs don't count, they may be repeated
-  lost        calls reported as done that the server never executed
-  dials       connections that the server accepted
-  peak        the most that it had open at one time
-  dialled     calls that got a connection which was opened for a call, and not one that
-              was ready (burst-warm)
-  waves       full waves (burst), and the medians over them of a wave's p50 and p99 in
-              microseconds and of its dials; the other latencies are of all waves together
-  cpu, allocs of this process, the loop that makes the calls included
-
-Latencies (p50 to p99.9) are those of calls with a 2xx answer, "-" without any. The
-command fails when no call of a row got one.
-
---json prints {"results":[...]} with the same: scenario, proto, client, requests, failed,
-avoidable, executed_twice, lost, dials, peak_conns, dialled, p50_us, p99_us, p999_us,
-waves, wave_p50_us, wave_p99_us, wave_dials, rps, cpu_us_per_request, allocs_per_request;
-null where the table has "-" or leaves a column out.
-
+` + loadHelp + `
+` + columnsHelp + `
 With --proxy each of these real proxies, which has to be installed, stands between the
 clients and the server, over h1 and h2 or what --proto names (no h2c). It is started for
 each row, listens on loopback, and ends with it. There are other scenarios then:
@@ -83,7 +64,9 @@ else at all. HTTP/2 is used only where --proto names it.
 Each row sends at most --requests (1000 without it), and no request twice: connwise's
 retries are off. Burst's waves are as large as --burst and --requests allow; --workers
 doesn't bound them. A call that takes longer than --call-timeout (10s without it) has
-failed. What the server executed isn't known, and such columns show "-".`,
+failed. What the server executed isn't known, and such columns are left out. --load is taken,
+and the notice that is printed before anything is sent says how much it is; its requests
+are bounded by --requests all the same.`,
 		Example: `  connwise bench
   connwise bench --scenario idle-race,restart --proto h1s --duration 10s
   connwise bench --scenario goaway --proto h2,h2c
@@ -91,6 +74,9 @@ failed. What the server executed isn't known, and such columns show "-".`,
   connwise bench --scenario burst --proto h1s --burst 1000 --max-conns 32 --max-wait 5s
   connwise bench --scenario burst-warm --proto h1s --duration 20s --rounds 1
   connwise bench --scenario steady --workers 64 --json
+  connwise bench --scenario steady --load poisson:5000 --seed 1 --duration 10s
+  connwise bench --scenario steady,restart --load bursts:500+200/1s --duration 15s
+  awk '{print $1, $2}' access.log >arrivals; connwise bench --scenario steady --load replay:arrivals
   connwise bench --proxy nginx,haproxy
   connwise bench --proxy caddy --scenario restart --proto h1s --duration 30s
   connwise bench --target https://staging.example/healthz --workers 2 --requests 50`,
@@ -121,7 +107,7 @@ failed. What the server executed isn't known, and such columns show "-".`,
 		},
 	}
 	benchFlags(cmd, &o)
-	cmd.Flags().StringVar(&load, "load", "closed", "when requests are made: closed, constant:RATE, poisson:RATE, bursts:RATE+N/PERIOD, ramp:RATE-RATE or replay:FILE")
+	cmd.Flags().StringVar(&load, "load", "closed", "when requests are made: closed, or constant:RATE, poisson:RATE, bursts:RATE+N/PERIOD, ramp:RATE-RATE, replay:FILE")
 	cmd.Flags().StringSliceVar(&clients, "clients", nil, "clients to compare: "+strings.Join(names, ",")+" (default all)")
 	cmd.Flags().StringSliceVar(&proxies, "proxy", nil, "real proxies between clients and server: "+strings.Join(benchproxy.Names(), ","))
 	cmd.Flags().BoolVar(&out.json, "json", false, "print JSON instead of a table")

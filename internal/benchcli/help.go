@@ -1,0 +1,63 @@
+package benchcli
+
+import (
+	"strings"
+
+	"example.com/connwise/bench"
+	"example.com/connwise/internal/cli"
+)
+
+// loadHelp tells of --load.
+var loadHelp = `Load:
+With --load closed, the default, so many callers (--workers) each make one call after the
+other: while the server is slow it gets fewer. With the others a request is made when it is
+due, whether or not earlier ones are done, and its latency counts from then, so that a stall
+shows in the latencies of all that were due in it. Every client gets the same requests.
+  constant:2000        so many in a second, evenly
+  poisson:2000         so many in a second on average, at random times; --seed repeats them
+  bursts:2000+500/1s   so many in a second, and 500 more at once every second
+  ramp:100-5000        from one rate to another in the course of each round
+  replay:FILE          as recorded: a line for each request, its time in seconds (with
+                       decimals, as nginx's $msec) or as in RFC 3339, and then GET, POST
+                       or nothing; the whole of it in each round where --duration isn't given
+No more than 10,000 are under way at a time; others wait, and their time runs. The scenarios
+that take it: ` + strings.Join(cli.Wrap(strings.Join(bench.LoadScenarioNames(), ", ")+".", 76), "\n") + `
+`
+
+// columnsHelp tells what the tables and JSON have.
+const columnsHelp = `Columns (those on which no row of a scenario has something to say are left out, and some
+are in --wide alone):
+  failed      calls that returned an error
+  avoidable   of these, those that the server never executed, by its own record
+  twice       calls executed more than once; GETs don't count, they may be repeated
+  lost        calls reported as done that the server never executed
+  dials       connections that the server accepted
+  wasted      of these, those that never carried a request which was executed (without
+              --wide where they are a tenth or more)
+  peak        the most that it had open at one time (--wide)
+  dialled     calls that got a connection which was opened for a call, and not one that
+              was ready (burst-warm, burst-limit)
+  wave        full waves (burst), and the medians over them of a wave's p50 and p99 in
+              microseconds and of its dials; the other latencies are of all waves together
+  p50, p99    latencies in microseconds of calls with a 2xx answer
+  cpu us      CPU time of this process per request in microseconds, and allocs its
+              allocations, the loop that makes the calls included
+  of net/http the quotient of that CPU time and net/http's (or another client's, if it says
+              so) in each round: the median, and how far the rounds went from it
+  goroutines, fds, MiB grown, syscalls (--wide)
+              the most of this process at one time, by how much its memory grew from what it
+              was after a collection of garbage, and its system calls per request that read
+              or wrote; Linux tells all of them
+
+Progress goes to stderr, as a bar on a terminal and as a line for each row elsewhere. An
+interrupt (Ctrl-C) ends the run and what is complete is reported: of the row under way the
+rounds that all clients have made, marked with *. The exit code is 1 then, and when no call
+of a row got a 2xx answer. A second interrupt ends it at once.
+
+--json prints {"results":[...]} with the same: scenario, proto, client, load, partial,
+requests, failed, avoidable, executed_twice, lost, dials, wasted_dials, peak_conns, dialled,
+p50_us, p99_us, p999_us, waves, wave_p50_us, wave_p99_us, wave_dials, rps,
+cpu_us_per_request, allocs_per_request, cpu_ratio, peak_goroutines, peak_fds,
+peak_rss_growth_bytes, syscalls_per_request; null where nothing is known. samples are the
+rounds, and beside the results are seed, machine and clients.
+`
