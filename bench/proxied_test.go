@@ -26,7 +26,13 @@ type forwarder struct {
 	closed bool
 }
 
+// forward starts one. It has a look whether the origin is there, which counts as no client's dial.
 func forward(s ProxySetup) (*forwarder, error) {
+	c, err := net.Dial("tcp", s.Origin)
+	if err != nil {
+		return nil, err
+	}
+	_ = c.Close()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err

@@ -52,11 +52,11 @@ With --proxy each of these real proxies, which has to be installed, stands betwe
 clients and the server, over h1 and h2 or what --proto names (no h2c). It is started for
 each row, listens on loopback, and ends with it. There are other scenarios then:
 ` + listHelp(bench.ProxiedScenarioNames(), bench.AboutProxied) + `
-Dials are then counted at the client, and "late" is the longest in milliseconds that a timer
-of this process was late: where that comes near a tenth of the idle timeout, failures in
-idle-race are the machine's as much as the client's. What a proxy can't do is not run, and said below the
-table. There is a client more, connwise+confirm, in restart over HTTP/1.1: it asks for a
-sign of life before each POST.
+Dials are then counted at the client, and "late" is the longest in milliseconds that a
+timer of this process was late: where that comes near a tenth of the idle timeout,
+failures in idle-race are the machine's as much as the client's. What a proxy can't do
+is not run, and said below the table. There is one client more, connwise+confirm, in
+restart over HTTP/1.1: it asks for a sign of life before each POST.
 
 With --target the load goes to your own server: one GET for each protocol to see that
 it's there, and then GETs of the scenario steady; burst runs only when named, nothing
@@ -156,12 +156,16 @@ func noteOf(known []bench.Client, name string) string {
 // listHelp says of each name what it means.
 func listHelp(names []string, about func(string) string) string {
 	var b strings.Builder
+	width := 11
 	for _, name := range names {
-		for i, line := range cli.Wrap(about(name), 72) {
+		width = max(width, len(name))
+	}
+	for _, name := range names {
+		for i, line := range cli.Wrap(about(name), 83-width) {
 			if i > 0 {
 				name = ""
 			}
-			_, _ = fmt.Fprintf(&b, "  %-11s %s\n", name, line)
+			_, _ = fmt.Fprintf(&b, "  %-*s %s\n", width, name, line)
 		}
 	}
 	return b.String()
