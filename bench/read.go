@@ -11,8 +11,11 @@ import (
 // hundredth of it.
 const mostReport = 64 << 20
 
+// mostSamples is Options.Rounds' bound.
+const mostSamples = 100
+
 // ReadReport reads what WriteJSON has written. It fails on anything else, on a report without a
-// row or with two of the same, and on one of more than 64 MiB; otherwise the error is r's.
+// row or with two of the same, of more rounds than a run can have, or longer than 64 MiB; otherwise the error is r's.
 // NotOK and FirstError of the rows aren't in the JSON, and are left zero.
 func ReadReport(r io.Reader) (Report, error) {
 	text, err := io.ReadAll(io.LimitReader(r, mostReport+1))
@@ -43,6 +46,8 @@ func (r Report) check() error {
 		switch {
 		case row.Scenario == "" || row.Proto == "" || row.Client == "":
 			return fmt.Errorf("row %d lacks its scenario, proto or client", i+1)
+		case len(row.Samples) > mostSamples:
+			return fmt.Errorf("row %d has %d rounds", i+1, len(row.Samples))
 		case seen[k]:
 			return fmt.Errorf("row %d is there twice: %s", i+1, k)
 		}

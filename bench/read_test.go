@@ -39,6 +39,7 @@ func TestReadReportRefuses(t *testing.T) {
 		{"no rows", `{"machine":{}}`, "no rows"},
 		{"a row of something else", `{"results":[{"name":"x"}]}`, "row 1 lacks its scenario"},
 		{"the same row twice", `{"results":[{"scenario":"steady","proto":"h1","client":"a"},{"scenario":"steady","proto":"h1","client":"a"}]}`, "row 2 is there twice: steady h1 a"},
+		{"more rounds than there can be", `{"results":[{"scenario":"s","proto":"h1","client":"a","samples":[` + strings.Repeat("{},", mostSamples) + `{}]}]}`, "row 1 has 101 rounds"},
 		{"two reports", `{"results":[{"scenario":"s","proto":"h1","client":"a"}]}{"results":[]}`, "after top-level value"},
 		{"too much", strings.Repeat(" ", mostReport+1), "longer than 64 MiB"},
 	} {

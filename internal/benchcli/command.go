@@ -47,7 +47,7 @@ The server has one port for each row and speaks its protocol alone; over HTTP/2 
 takes 128 streams at a time on a connection. An answer by another protocol is a failure.
 
 ` + loadHelp + `
-` + columnsHelp + `
+` + columnsHelp + reportHelp + `
 With --proxy each of these real proxies, which has to be installed, stands between the
 clients and the server, over h1 and h2 or what --proto names (no h2c). It is started for
 each row, listens on loopback, and ends with it. There are other scenarios then:
@@ -79,6 +79,8 @@ are bounded by --requests all the same.`,
   awk '{print $1, $2}' access.log >arrivals; connwise bench --scenario steady --load replay:arrivals
   connwise bench --proxy nginx,haproxy
   connwise bench --proxy caddy --scenario restart --proto h1s --duration 30s
+  connwise bench --all --out report.json --html report.html
+  connwise bench compare before.json after.json
   connwise bench --target https://staging.example/healthz --workers 2 --requests 50`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -111,6 +113,11 @@ are bounded by --requests all the same.`,
 	cmd.Flags().StringSliceVar(&clients, "clients", nil, "clients to compare: "+strings.Join(names, ",")+" (default all)")
 	cmd.Flags().StringSliceVar(&proxies, "proxy", nil, "real proxies between clients and server: "+strings.Join(benchproxy.Names(), ","))
 	cmd.Flags().BoolVar(&out.json, "json", false, "print JSON instead of a table")
+	cmd.Flags().StringVar(&out.jsonFile, "out", "", "also write the JSON to this file")
+	cmd.Flags().StringVar(&out.htmlFile, "html", "", "also write a page with plots to this file")
+	_ = cmd.MarkFlagFilename("out", "json") // both flags are there
+	_ = cmd.MarkFlagFilename("html", "html")
+	cmd.AddCommand(newCompare())
 	cmd.Flags().BoolVar(&out.wide, "wide", false, "print one table with all columns, wider than most terminals")
 	cmd.Flags().BoolVar(&out.quiet, "quiet", false, "show no progress")
 	return cmd

@@ -61,3 +61,12 @@ cpu_us_per_request, allocs_per_request, cpu_ratio, peak_goroutines, peak_fds,
 peak_rss_growth_bytes, syscalls_per_request; null where nothing is known. samples are the
 rounds, and beside the results are seed, machine and clients.
 `
+
+// reportHelp tells of the files.
+const reportHelp = `
+--out FILE writes the same JSON beside the table: "bench compare" reads two of them. --html FILE
+writes one page that needs nothing else: what the run shows in words, the plots of latency, of
+CPU per request, and of answers, failures and dials in time, and all figures. Both also have the
+command. A file that can't be written is refused before the run; one that is there keeps what
+it has until the run is over. In the command, a URL's user, password and query values are hidden.
+`

@@ -14,7 +14,10 @@ import (
 )
 
 // An output is what a run prints.
-type output struct{ json, wide, quiet bool }
+type output struct {
+	json, wide, quiet  bool
+	jsonFile, htmlFile string // empty: none
+}
 
 // run runs o and prints what finished, even when the run was interrupted.
 func run(cmd *cobra.Command, o bench.Options, out output) error {
@@ -22,6 +25,10 @@ func run(cmd *cobra.Command, o bench.Options, out output) error {
 		return cli.Usagef("--wide is for the table: --json has everything")
 	}
 	if err := cli.Positive(cmd, "workers", "burst", "rate", "delay", "rounds", "duration", "idle-timeout", "call-timeout"); err != nil {
+		return err
+	}
+	files, err := reportFiles(out)
+	if err != nil {
 		return err
 	}
 	stdout, stderr := cmd.OutOrStdout(), cmd.ErrOrStderr()
@@ -39,8 +46,25 @@ func run(cmd *cobra.Command, o bench.Options, out output) error {
 	rep, err := bench.Run(cmd.Context(), o)
 	done()
 	if err != nil && len(rep.Results) == 0 {
+		discard(files)
 		return interrupted(err, nil)
 	}
+	rep.Command = commandLine(cmd)
+	werr := show(rep, out, stdout)
+	for _, f := range files {
+		werr = errors.Join(werr, f.save(rep))
+	}
+	switch {
+	case werr != nil:
+		return werr
+	case err != nil:
+		return interrupted(err, rep.Results)
+	}
+	return unanswered(rep)
+}
+
+// show writes what goes to stdout.
+func show(rep bench.Report, out output, stdout io.Writer) error {
 	write := rep.WriteTable
 	switch {
 	case out.json:
@@ -48,13 +72,10 @@ func run(cmd *cobra.Command, o bench.Options, out output) error {
 	case out.wide:
 		write = rep.WriteWideTable
 	}
-	if werr := write(stdout); werr != nil {
-		return fmt.Errorf("bench: %w", werr)
+	if err := write(stdout); err != nil {
+		return fmt.Errorf("bench: %w", err)
 	}
-	if err != nil {
-		return interrupted(err, rep.Results)
-	}
-	return unanswered(rep)
+	return nil
 }
 
 // unanswered names the rows without any 2xx answer: their figures are of nothing.

@@ -36,8 +36,10 @@ var allowed = map[string][]string{
 	"/internal/sidecar":     {"/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace"},
 	"/internal/cli":         {},
 	"/internal/benchproxy":  {"/internal/frontproxy", "/bench", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
-	"/internal/benchcli":    {"/internal/cli", "/internal/benchproxy", "/internal/frontproxy", "/bench", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
-	"/cmd/connwise":         {"/internal/cli", "/internal/benchcli", "/internal/benchproxy", "/internal/frontproxy", "/internal/sidecar", "/pool/poolprom", "/bench", "/internal/probe", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
+	"/internal/benchhtml":   {"/bench", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
+	"/internal/benchdiff":   {"/bench", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
+	"/internal/benchcli":    {"/internal/cli", "/internal/benchhtml", "/internal/benchdiff", "/internal/benchproxy", "/internal/frontproxy", "/bench", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
+	"/cmd/connwise":         {"/internal/cli", "/internal/benchcli", "/internal/benchhtml", "/internal/benchdiff", "/internal/benchproxy", "/internal/frontproxy", "/internal/sidecar", "/pool/poolprom", "/bench", "/internal/probe", "/retry", "/pool", "/dialer", "/health", "/internal/h1", "/internal/h2", "/internal/wire", "/internal/untrace", "/internal/peer", "/internal/texttable"},
 }
 
 // core are the packages that a user of the library links. They may use these modules and

@@ -1,0 +1,242 @@
+package benchhtml
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+	"strings"
+
+	"example.com/connwise/bench"
+)
+
+// An outcome is what became of all calls of a client.
+type outcome struct {
+	Client string
+	Mark   template.HTML
+	Cells  []string // rows, requests, failed, avoidable, twice, lost
+}
+
+// outcomes sums each client's rows. What nobody counted in some row has no sum.
+func outcomes(rep bench.Report, look looks) []outcome {
+	var list []outcome
+	for _, name := range look.names {
+		var sum outcomeSum
+		for _, r := range rep.Results {
+			if r.Client == name {
+				sum.add(r)
+			}
+		}
+		if sum.rows > 0 {
+			list = append(list, outcome{name, look.of(name).mark(), sum.cells()})
+		}
+	}
+	return list
+}
+
+// An outcomeSum is over a client's rows.
+type outcomeSum struct {
+	rows                   int
+	requests, failed       int64
+	avoidable, twice, lost total
+}
+
+// A total is nil once a summand was.
+type total struct {
+	n       int64
+	unknown bool
+}
+
+func (t *total) add(n *int64) {
+	if n == nil {
+		t.unknown = true
+		return
+	}
+	t.n += *n
+}
+
+func (t total) text() string {
+	if t.unknown {
+		return none
+	}
+	return count(&t.n)
+}
+
+func (s *outcomeSum) add(r bench.Result) {
+	s.rows++
+	s.requests += r.Requests
+	s.failed += r.Failed
+	s.avoidable.add(r.Avoidable)
+	s.twice.add(r.ExecutedTwice)
+	s.lost.add(r.Lost)
+}
+
+func (s *outcomeSum) cells() []string {
+	return []string{
+		count(&s.rows), count(&s.requests), count(&s.failed),
+		s.avoidable.text(), s.twice.text(), s.lost.text(),
+	}
+}
+
+// words says what the figures show, a sentence each.
+func words(rep bench.Report) []string {
+	if len(rep.Results) == 0 {
+		return []string{"No row was run to its end."}
+	}
+	var list []string
+	list = append(list, extent(rep))
+	list = append(list, cpuWords(rep)...)
+	list = append(list, p99Words(rep)...)
+	list = append(list, growthWords(rep)...)
+	return append(list, cautions(rep)...)
+}
+
+// extent says how much was run.
+func extent(rep bench.Report) string {
+	var requests int64
+	protos, clients := map[string]bool{}, map[string]bool{}
+	for _, r := range rep.Results {
+		requests += r.Requests
+		protos[r.Proto], clients[r.Client] = true, true
+	}
+	return fmt.Sprintf("%s made %s requests in %s over %s.",
+		plural(len(clients), "client"), count(&requests), plural(len(scenariosOf(rep)), "scenario"), plural(len(protos), "protocol"))
+}
+
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return count(&n) + " " + noun
+}
+
+// cpuWords says of each client how its CPU time compares with the reference's: in steady,
+// where it is the point, by protocol, and over all rows.
+func cpuWords(rep bench.Report) []string {
+	type set struct {
+		all    []float64
+		steady []string
+	}
+	sets := map[string]*set{}
+	var order []string
+	reference := ""
+	for g, r := range rowsOf(rep) {
+		if r.CPURatio == nil {
+			continue
+		}
+		reference = g.reference()
+		s := sets[r.Client]
+		if s == nil {
+			s = new(set)
+			sets[r.Client], order = s, append(order, r.Client)
+		}
+		s.all = append(s.all, r.CPURatio.Median)
+		if r.Scenario == "steady" {
+			s.steady = append(s.steady, fmt.Sprintf("%s %.2f", g.name(), r.CPURatio.Median))
+		}
+	}
+	var list []string
+	for _, name := range order {
+		s := sets[name]
+		slices.Sort(s.all)
+		text := fmt.Sprintf("%s needed %.2f times the CPU per request of %s (median of %s, %.2f to %.2f)",
+			name, middle(s.all), reference, plural(len(s.all), "row"), s.all[0], s.all[len(s.all)-1])
+		if len(s.steady) > 0 {
+			text += "; in steady " + strings.Join(s.steady, ", ")
+		}
+		list = append(list, text+".")
+	}
+	return list
+}
+
+// rowsOf goes through all rows with their groups.
+func rowsOf(rep bench.Report) func(func(*group, *bench.Result) bool) {
+	return func(yield func(*group, *bench.Result) bool) {
+		for _, s := range scenariosOf(rep) {
+			for _, g := range s.groups {
+				for i := range g.rows {
+					if !yield(g, &g.rows[i]) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// middle is the median of what is sorted.
+func middle(xs []float64) float64 { return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2 }
+
+// p99Words counts the rows in which a client's 99th percentile is far from the reference's.
+func p99Words(rep bench.Report) []string {
+	const far = 1.1
+	lower, higher, rows := map[string]int{}, map[string]int{}, map[string]int{}
+	var order []string
+	reference := ""
+	for g, r := range rowsOf(rep) {
+		ref := g.row(g.reference())
+		a, ok := number(r.P99)
+		b, ok2 := number(ref.P99)
+		if r.Client == ref.Client || !ok || !ok2 {
+			continue
+		}
+		reference = ref.Client
+		if rows[r.Client] == 0 {
+			order = append(order, r.Client)
+		}
+		rows[r.Client]++
+		if a*far < b {
+			lower[r.Client]++
+		}
+		if b*far < a {
+			higher[r.Client]++
+		}
+	}
+	var list []string
+	for _, name := range order {
+		list = append(list, fmt.Sprintf("The 99th percentile of %s was lower than that of %s by a tenth or more in %d of %s, and higher in %d.",
+			name, reference, lower[name], plural(rows[name], "row"), higher[name]))
+	}
+	return list
+}
+
+// growthWords says how the CPU time grew with the sizes.
+func growthWords(rep bench.Report) []string {
+	var list []string
+	for _, s := range scenariosOf(rep) {
+		families, _ := s.sized()
+		for _, f := range families {
+			var parts []string
+			for _, r := range f[0].rows {
+				if q, ok := worst(f, r.Client); ok && len(f) > 1 {
+					parts = append(parts, fmt.Sprintf("%s %.2f", r.Client, q))
+				}
+			}
+			if len(parts) > 0 {
+				list = append(list, fmt.Sprintf("%s over %s, %s to %s %s: the dearest size's CPU per request over the cheapest's is %s.",
+					s.name, f[0].line(), count(&f[0].size), count(&f[len(f)-1].size), unitOf(s.name), strings.Join(parts, ", ")))
+			}
+		}
+	}
+	return list
+}
+
+// cautions says what the figures can't tell.
+func cautions(rep bench.Report) []string {
+	var list []string
+	rounds := math.MaxInt
+	var silent []string
+	for _, r := range rep.Results {
+		rounds = min(rounds, len(r.Samples))
+		if r.Succeeded() <= 0 {
+			silent = append(silent, rowName(r))
+		}
+	}
+	if len(silent) > 0 {
+		list = append(list, "No call got a 2xx answer in: "+strings.Join(silent, "; ")+". These rows' figures are of nothing.")
+	}
+	if rounds < 5 {
+		list = append(list, fmt.Sprintf("With %s a small difference may be noise: more (--rounds) and longer ones tell it from change.", plural(rounds, "round")))
+	}
+	return list
+}
