@@ -6,7 +6,7 @@ BENCHTIME ?= 1s
 PROXIES ?= nginx,haproxy,caddy,apache,nghttpx
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-proxies test-bulk test-idle test-capacity test-recipes test-prometheus test-page test-sidecar test-sidecar-long test-oracle lint vulncheck bench bench-proxies fuzz cover tidy-check
+.PHONY: help build test test-proxies test-bulk test-idle test-capacity test-recipes test-peers test-prometheus test-page test-sidecar test-sidecar-long test-oracle lint vulncheck bench bench-peers bench-proxies fuzz cover tidy-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ test-capacity: ## warm connections, limits and bursts behind real proxies, for a
 test-recipes: ## run the examples with oauth2 and OpenTelemetry, a module of their own (internal/recipes)
 	cd internal/recipes && $(GO) test -race -shuffle=on ./...
 
+test-peers: ## run other people's clients in every scenario of the bench, a module of their own (bench/peers)
+	cd bench/peers && $(GO) test -shuffle=on -count=1 -timeout 5m ./...
+
 test-prometheus: ## hold dashboard and alerts against a real Prometheus (Debian's package prometheus)
 	$(GO) test -tags prometheus -count=1 -timeout 2m -run 'Prometheus|AlertRules' ./pool/poolprom
 
@@ -54,14 +57,18 @@ lint: ## gofmt, go vet and staticcheck (pinned in go.mod)
 	$(GO) vet -tags prometheus ./pool/poolprom
 	$(GO) vet -tags sidecar ./internal/sidecartest
 	$(GO) tool staticcheck ./...
-	staticcheck=$$($(GO) tool -n staticcheck) && for module in recipes pagetest; do \
-		(cd internal/$$module && $(GO) vet ./... && "$$staticcheck" ./...) || exit 1; done
+	staticcheck=$$($(GO) tool -n staticcheck) && for module in internal/recipes internal/pagetest bench/peers; do \
+		(cd $$module && $(GO) vet ./... && "$$staticcheck" ./...) || exit 1; done
 
 vulncheck: ## look up known vulnerabilities (needs the network)
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
 
 bench: ## Go benchmarks beside net/http, ready for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./bench ./pool ./internal/h1 ./internal/h2 ./health ./retry ./pool/poolprom
+
+bench-peers: ## every scenario with other people's clients in the table, in five minutes; PEERS_FLAGS adds flags
+	cd bench/peers && $(GO) build -o ../../bin/connwise-peers .
+	bin/connwise-peers --all $(PEERS_FLAGS)
 
 bench-proxies: ## the bench behind five real proxies, with a report in bench-proxies.json (5 minutes)
 	$(GO) run ./cmd/connwise bench --proxy $(PROXIES) --json >bench-proxies.json
@@ -80,3 +87,4 @@ tidy-check: ## fail if a go.mod or go.sum would change
 	$(GO) mod tidy -diff
 	cd internal/recipes && $(GO) mod tidy -diff
 	cd internal/pagetest && $(GO) mod tidy -diff
+	cd bench/peers && $(GO) mod tidy -diff
