@@ -58,6 +58,7 @@ func TestDialsCountWithRequests(t *testing.T) {
 	}{
 		{"twice the requests with twice the dials", 40, 2000, Same},
 		{"half the requests with as many dials", 20, 500, Same},
+		{"more dials, and fewer for each request", 40, 4000, Same},
 		{"as many requests with twice the dials", 40, 1000, Worse},
 		{"more requests with half the dials", 10, 1200, Better},
 	} {

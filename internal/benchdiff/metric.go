@@ -13,7 +13,7 @@ type metric struct {
 	timed      bool // it depends on how fast the machine is
 	zero       bool // it must be zero: more than that needs no statistics
 	row        func(*bench.Result) *float64
-	round      func(*bench.Sample) *float64
+	round      func(*bench.Sample) *float64 // nil: rounds have no figure of their own
 	// perRequest is set where both the count and its share of the requests have to change in one
 	// direction: of the count alone a faster round has more, of the share a slower one.
 	perRequest bool
@@ -23,6 +23,8 @@ var metrics = []metric{
 	{name: "avoidable", zero: true, row: func(r *bench.Result) *float64 { return whole(r.Avoidable) }, round: func(s *bench.Sample) *float64 { return share(s.Avoidable, s) }},
 	{name: "twice", zero: true, row: func(r *bench.Result) *float64 { return whole(r.ExecutedTwice) }, round: func(s *bench.Sample) *float64 { return share(s.ExecutedTwice, s) }},
 	{name: "lost", zero: true, row: func(r *bench.Result) *float64 { return whole(r.Lost) }, round: func(s *bench.Sample) *float64 { return share(s.Lost, s) }},
+	{name: "damaged", zero: true, row: func(r *bench.Result) *float64 { return whole(r.Damaged) }},
+	{name: "left open", zero: true, row: func(r *bench.Result) *float64 { return whole(r.LeftOpen) }},
 	{name: "failed", row: func(r *bench.Result) *float64 { return whole(&r.Failed) }, round: func(s *bench.Sample) *float64 { return share(&s.Failed, s) }},
 	{name: "cpu", unit: "us/req", timed: true, row: func(r *bench.Result) *float64 { return r.CPUPerRequest }, round: func(s *bench.Sample) *float64 { return s.CPUPerRequest }},
 	{name: "allocs", unit: "/req", row: func(r *bench.Result) *float64 { return &r.AllocsPerRequest }, round: func(s *bench.Sample) *float64 { return &s.AllocsPerRequest }},
@@ -30,6 +32,7 @@ var metrics = []metric{
 	{name: "p99", unit: "us", timed: true, row: func(r *bench.Result) *float64 { return r.P99 }, round: func(s *bench.Sample) *float64 { return s.P99 }},
 	{name: "wave p99", unit: "us", timed: true, row: func(r *bench.Result) *float64 { return r.WaveP99 }, round: func(s *bench.Sample) *float64 { return s.WaveP99 }},
 	{name: "rate", unit: "req/s", timed: true, more: true, row: func(r *bench.Result) *float64 { return &r.RPS }, round: func(s *bench.Sample) *float64 { return &s.RPS }},
+	{name: "syscalls", unit: "/req", row: func(r *bench.Result) *float64 { return r.Syscalls }, round: func(s *bench.Sample) *float64 { return s.Syscalls }},
 	{name: "dials", perRequest: true, row: func(r *bench.Result) *float64 { return whole(r.Dials) }, round: func(s *bench.Sample) *float64 { return whole(s.Dials) }},
 }
 
@@ -59,6 +62,9 @@ func figure(x *float64) (float64, bool) {
 // rounds are the figures of a row's rounds, divided by the reference's in the same round where
 // there is one.
 func (m metric) rounds(of, to *bench.Result) []float64 {
+	if m.round == nil {
+		return nil
+	}
 	var xs []float64
 	for i := range of.Samples {
 		x, ok := figure(m.round(&of.Samples[i]))

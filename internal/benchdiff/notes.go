@@ -22,6 +22,12 @@ func notes(a, b bench.Report) []string {
 	differ("Go", m.Go, n.Go)
 	differ("connwise", m.Version, n.Version)
 	differ("command", a.Command, b.Command)
+	differ("seed of random times", fmt.Sprint(a.Seed), fmt.Sprint(b.Seed))
+	for i, r := range []bench.Report{a, b} {
+		if slices.ContainsFunc(r.Results, func(r bench.Result) bool { return r.Partial }) {
+			list = append(list, "AB"[i:i+1]+" was interrupted, and has rows of fewer rounds")
+		}
+	}
 	for _, c := range a.Clients {
 		i := slices.IndexFunc(b.Clients, func(o bench.ClientNote) bool { return o.Name == c.Name })
 		if i >= 0 && b.Clients[i].Note != c.Note {

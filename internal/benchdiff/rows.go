@@ -65,7 +65,7 @@ func (ch *Change) measure(m metric, a, b []float64, o Options) {
 		ch.Verdict = Same
 		return
 	}
-	if m.zero && *ch.A == 0 && *ch.B > 0 { // one is enough to show that it isn't zero
+	if m.zero && *ch.B > *ch.A && (*ch.A == 0 || m.round == nil) { // one is enough to show that it isn't zero
 		ch.Verdict = Worse
 		return
 	}

@@ -15,6 +15,14 @@ type scenario struct {
 	groups []*group
 }
 
+// about says what happens in it; behind proxies that is something else.
+func (s *scenario) about() string {
+	if slices.ContainsFunc(s.groups, func(g *group) bool { return g.proxy != "" }) {
+		return bench.AboutProxied(s.name)
+	}
+	return bench.About(s.name)
+}
+
 // A group is a scenario's rows over one protocol, of one size, load and proxy.
 type group struct {
 	scenario, proto, load, proxy string

@@ -92,6 +92,7 @@ func sample(name string) bench.Report {
 		}
 	}
 	rep.Results[0].CPURatio = &bench.Ratio{Median: 0.5, Low: 0.44, High: 0.56}
+	rep.Results[0].CPURatioTo = "net/http"
 	rep.Results[0].FirstError = "something broke"
 	return rep
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ type view struct {
 	Started string
 	Machine []fact
 	Clients []clientNote
+	Proxies []fact
 	Words   []string
 	Outcome []outcome
 	Table   table
@@ -78,12 +80,15 @@ func viewOf(rep bench.Report) view {
 		Policy:  "default-src 'none'; style-src '" + hashOf(styleSheet) + "'; base-uri 'none'; form-action 'none'",
 		Command: rep.Command,
 		Started: started(rep.Started),
-		Machine: machine(rep.Machine),
+		Machine: machine(rep),
 		Words:   words(rep),
 		Outcome: outcomes(rep, look),
 		Table:   tableOf(rep, look),
 		Errors:  errorsOf(rep),
 		Parts:   partsOf(rep, look),
+	}
+	for _, p := range rep.Proxies {
+		v.Proxies = append(v.Proxies, fact{p.Name, p.Note})
 	}
 	for _, c := range rep.Clients {
 		v.Clients = append(v.Clients, clientNote{c.Name, c.Note, look.of(c.Name).mark()})
@@ -115,7 +120,8 @@ func started(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-func machine(m bench.Machine) []fact {
+func machine(rep bench.Report) []fact {
+	m := rep.Machine
 	cpu := m.CPU
 	if cpu == "" {
 		cpu = m.Arch
@@ -127,6 +133,7 @@ func machine(m bench.Machine) []fact {
 		{"System", strings.TrimSpace(m.OS + "/" + m.Arch + " " + m.System)},
 		{"Go", m.Go},
 		{"connwise", m.Version},
+		{"Seed of random times", strconv.FormatUint(rep.Seed, 10)},
 	} {
 		if f.Value != "" && f.Value != "0" && f.Value != "/" {
 			facts = append(facts, f)
@@ -150,7 +157,7 @@ func errorsOf(rep bench.Report) []rowError {
 func partsOf(rep bench.Report, look looks) []part {
 	var parts []part
 	for _, s := range scenariosOf(rep) {
-		p := part{ID: "s-" + idOf(s.name), Name: s.name, About: bench.About(s.name)}
+		p := part{ID: "s-" + idOf(s.name), Name: s.name, About: s.about()}
 		p.Figures = s.figures(look)
 		for i := range p.Figures {
 			p.Figures[i].ID = p.ID + "-" + count(new(i+1))

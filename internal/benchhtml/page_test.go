@@ -1,6 +1,7 @@
 package benchhtml
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -128,6 +129,38 @@ func TestFiguresAreTheReports(t *testing.T) {
 	} {
 		if !strings.Contains(whole, want) {
 			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// TestEveryFigureHasAColumn sets the fields of a row, one after the other, and wants to see each.
+func TestEveryFigureHasAColumn(t *testing.T) {
+	elsewhere := []string{
+		"Scenario", "Proto", "Client", "Size", "Load", "Proxy", "Partial", "CPURatioTo", // beside the figures
+		"Percentiles", "Timeline", "Samples", // in plots
+		"NotOK", "FirstError", // among the errors
+	}
+	for f := range reflect.TypeFor[bench.Result]().Fields() {
+		if slices.Contains(elsewhere, f.Name) {
+			continue
+		}
+		var r bench.Result
+		v := reflect.ValueOf(&r).Elem().FieldByIndex(f.Index)
+		if f.Type.Kind() == reflect.Pointer {
+			v.Set(reflect.New(f.Type.Elem()))
+			v = v.Elem()
+		}
+		switch v.Kind() {
+		case reflect.Int64:
+			v.SetInt(7 << 20)
+		case reflect.Float64:
+			v.SetFloat(7)
+		case reflect.Struct:
+		default:
+			t.Fatalf("%s is a %v: where does the page show it?", f.Name, v.Kind())
+		}
+		if !slices.ContainsFunc(columns, func(c column) bool { return c.cell(r) != c.cell(bench.Result{}) }) {
+			t.Errorf("no column of the page has %s", f.Name)
 		}
 	}
 }

@@ -113,21 +113,17 @@ func plural(n int, noun string) string {
 // cpuWords says of each client how its CPU time compares with the reference's: in steady,
 // where it is the point, by protocol, and over all rows.
 func cpuWords(rep bench.Report) []string {
-	type set struct {
-		all    []float64
-		steady []string
-	}
-	sets := map[string]*set{}
+	sets := map[string]*ratios{}
 	var order []string
 	reference := ""
 	for g, r := range rowsOf(rep) {
-		if r.CPURatio == nil {
+		if r.CPURatio == nil || r.CPURatioTo == "" {
 			continue
 		}
-		reference = g.reference()
+		reference = r.CPURatioTo
 		s := sets[r.Client]
 		if s == nil {
-			s = new(set)
+			s = new(ratios)
 			sets[r.Client], order = s, append(order, r.Client)
 		}
 		s.all = append(s.all, r.CPURatio.Median)
@@ -137,16 +133,25 @@ func cpuWords(rep bench.Report) []string {
 	}
 	var list []string
 	for _, name := range order {
-		s := sets[name]
-		slices.Sort(s.all)
-		text := fmt.Sprintf("%s needed %.2f times the CPU per request of %s (median of %s, %.2f to %.2f)",
-			name, middle(s.all), reference, plural(len(s.all), "row"), s.all[0], s.all[len(s.all)-1])
-		if len(s.steady) > 0 {
-			text += "; in steady " + strings.Join(s.steady, ", ")
-		}
-		list = append(list, text+".")
+		list = append(list, sets[name].words(name, reference))
 	}
 	return list
+}
+
+// ratios are a client's: those of all rows, and those of steady with their protocols.
+type ratios struct {
+	all    []float64
+	steady []string
+}
+
+func (s *ratios) words(name, reference string) string {
+	slices.Sort(s.all)
+	text := fmt.Sprintf("%s needed %.2f times the CPU per request of %s (median of %s, %.2f to %.2f)",
+		name, middle(s.all), reference, plural(len(s.all), "row"), s.all[0], s.all[len(s.all)-1])
+	if len(s.steady) > 0 {
+		text += "; in steady " + strings.Join(s.steady, ", ")
+	}
+	return text + "."
 }
 
 // rowsOf goes through all rows with their groups.
@@ -234,6 +239,15 @@ func cautions(rep bench.Report) []string {
 	}
 	if len(silent) > 0 {
 		list = append(list, "No call got a 2xx answer in: "+strings.Join(silent, "; ")+". These rows' figures are of nothing.")
+	}
+	if slices.ContainsFunc(rep.Results, func(r bench.Result) bool { return r.Partial }) {
+		list = append(list, "The run was interrupted: rows with * are of the rounds that all of their clients had made.")
+	}
+	if slices.ContainsFunc(rep.Results, func(r bench.Result) bool { return r.Unmade > 0 }) {
+		list = append(list, "Where calls were due and never made, the latencies are too good by what these would have waited.")
+	}
+	for _, s := range rep.Skipped {
+		list = append(list, fmt.Sprintf("Not run: %s over %s behind %s, as it %s.", s.Scenario, s.Proto, s.Proxy, s.Reason))
 	}
 	if rounds < 5 {
 		list = append(list, fmt.Sprintf("With %s a small difference may be noise: more (--rounds) and longer ones tell it from change.", plural(rounds, "round")))
