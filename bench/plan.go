@@ -75,6 +75,9 @@ func (o Options) planFor(descriptors int) (*plan, error) {
 	if err := p.resolveRows(); err != nil {
 		return nil, err
 	}
+	if err := p.refuseEmpty(); err != nil {
+		return nil, err
+	}
 	p.Duration = cmp.Or(o.Duration, p.defaultDuration())
 	if err := p.resolveLoad(o); err != nil {
 		return nil, err

@@ -29,6 +29,9 @@ type Report struct {
 type ClientNote struct {
 	Name string `json:"name"`
 	Note string `json:"note"`
+	// Absent says of which protocols, scenarios and rows the client can't be part; empty: it
+	// has all rows.
+	Absent string `json:"absent,omitempty"`
 }
 
 // A ProxyNote is a Proxy's name and note.
@@ -74,7 +77,7 @@ type Result struct {
 	PeakConns   *int64 `json:"peak_conns"`
 	// Dialled counts the calls that got a connection which was opened for a call, and not
 	// one that was ready (httptrace's GotConnInfo.Reused); nil in all scenarios but
-	// burst-warm.
+	// burst-warm, and of a Client that is Native.
 	Dialled *int64 `json:"dialled"`
 
 	// Cancelled counts the calls that cancel ended before their answer was read; they are

@@ -49,7 +49,7 @@ func (p *plan) run(ctx context.Context) (Report, error) {
 	defer l.close()
 	rep := Report{Started: time.Now(), Seed: p.Seed, Machine: thisMachine(), Proxies: p.proxyNotes(), Skipped: p.skipped}
 	for _, c := range p.Clients {
-		rep.Clients = append(rep.Clients, ClientNote{c.Name, c.Note})
+		rep.Clients = append(rep.Clients, ClientNote{c.Name, c.Note, p.absent(c)})
 	}
 	for _, w := range p.rows {
 		results, err := l.results(ctx, w)

@@ -109,6 +109,14 @@ func (r Report) writeRemarks(w io.Writer) error {
 			return err
 		}
 	}
+	for _, c := range r.Clients {
+		if c.Absent == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%s has no part in: %s\n", c.Name, c.Absent); err != nil {
+			return err
+		}
+	}
 	for _, s := range r.Skipped {
 		if _, err := fmt.Fprintf(w, "%s %s behind %s: not run, as %s\n", s.Scenario, s.Proto, s.Proxy, s.Reason); err != nil {
 			return err

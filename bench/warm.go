@@ -13,17 +13,24 @@ func burstWarm(ctx context.Context, r *rig) error {
 	if err := r.warmUp(ctx); err != nil {
 		return err
 	}
+	if _, native := r.client.(Caller); !native { // which tell no trace
+		ctx = r.countDialled(ctx)
+	}
+	p := r.plan
+	r.measure(func() { r.openLoop(ctx, http.MethodGet, arrivals(p.Rate, p.warmBurst, r.length)) })
+	return nil
+}
+
+// countDialled counts the calls that get a new connection.
+func (r *rig) countDialled(ctx context.Context) context.Context {
 	r.dialled = new(atomic.Int64)
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			if !info.Reused {
 				r.dialled.Add(1)
 			}
 		},
 	})
-	p := r.plan
-	r.measure(func() { r.openLoop(ctx, http.MethodGet, arrivals(p.Rate, p.warmBurst, r.length)) })
-	return nil
 }
 
 // warmUp opens the connections that are wanted ready: by the client's Warm if it has

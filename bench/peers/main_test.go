@@ -64,6 +64,14 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestMissingRowsAreSaid: no row is missing without a word.
+func TestMissingRowsAreSaid(t *testing.T) {
+	code, stdout, stderr := exec(t.Context(), "--scenario steady --proto h1,h2 --clients fasthttp,floor,httplb --workers 2 --duration 60ms --rounds 1")
+	if code != cli.ExitOK || !strings.Contains(stdout, "\nfasthttp has no part in: h2\n") {
+		t.Errorf("exit code %d, stdout %s, stderr %s", code, stdout, stderr)
+	}
+}
+
 func TestIdleLimit(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{
 		0:                      0,

@@ -30,14 +30,15 @@ func New(known ...bench.Client) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Compare HTTP clients under load, bursts, idle timeouts, restarts and GOAWAYs",
-		Long: `bench runs connwise and net/http in turn against a faulty server of its own, in a
-process of its own, and prints a row for each scenario, protocol and client.
+		Long: `bench runs HTTP clients in turn against a faulty server of its own, in a process of
+its own, and prints a row for each scenario, protocol and client.
 
 Clients:
 ` + listHelp(names, func(name string) string { return noteOf(known, name) }) + `
-Both run in this process, in turns, with the same GOMAXPROCS. --max-conns is
-MaxConnsPerHost of both; --max-wait is connwise's alone, as net/http waits for a
-connection until the call ends.
+All run in this process, in turns, with the same GOMAXPROCS. --max-conns is the limit
+of each; --max-wait is for those that have such a setting, as connwise has: net/http
+waits for a connection until the call ends. Below the table it says which client has
+no part in which rows.
 
 Scenarios:
 ` + listHelp(bench.ScenarioNames(), bench.About) + `
@@ -136,7 +137,7 @@ func benchFlags(cmd *cobra.Command, o *bench.Options) {
 	f.DurationVar(&o.Delay, "delay", 0, "how long the server takes to answer in the bursts and in queue (default 5ms, and 20ms in queue)")
 	f.IntVar(&o.MaxSize, "max-size", 0, "largest size of idle-conns and hosts (0: all of them)")
 	f.IntVar(&o.MaxConns, "max-conns", 0, "most connections of each client at a time; over HTTP/2 in burst-limit and queue streams of the one connection (0: no limit, in burst-limit 64, in queue 16)")
-	f.DurationVar(&o.MaxWait, "max-wait", 0, "longest wait for one of --max-conns, in connwise; then the call has failed (0: no limit, in burst-limit and queue 5s)")
+	f.DurationVar(&o.MaxWait, "max-wait", 0, "longest wait for one of --max-conns, in clients that have such a limit; then the call has failed (0: no limit, in burst-limit and queue 5s)")
 	f.DurationVar(&o.Duration, "duration", 2*time.Second, "how long each row runs; without --scenario and --target what makes the run end within a minute, or five with --all")
 	f.IntVar(&o.Requests, "requests", 0, "most requests that each row sends (0: with --target 1000, otherwise no bound but the duration)")
 	f.DurationVar(&o.CallTimeout, "call-timeout", 10*time.Second, "most time for each call to --target")

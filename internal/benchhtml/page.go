@@ -91,9 +91,17 @@ func viewOf(rep bench.Report) view {
 		v.Proxies = append(v.Proxies, fact{p.Name, p.Note})
 	}
 	for _, c := range rep.Clients {
-		v.Clients = append(v.Clients, clientNote{c.Name, c.Note, look.of(c.Name).mark()})
+		v.Clients = append(v.Clients, clientNote{c.Name, noteOf(c), look.of(c.Name).mark()})
 	}
 	return v
+}
+
+// noteOf is a client's note, with where it has no part.
+func noteOf(c bench.ClientNote) string {
+	if c.Absent == "" {
+		return c.Note
+	}
+	return c.Note + ". It has no part in: " + c.Absent
 }
 
 // hashOf is how a policy names a style sheet that it allows.
