@@ -19,6 +19,12 @@ func (s *server) drops(requests int, quietly func(func() error) func() error) []
 		return func() error { return s.h1.SetCut(peer.Cut{At: at, Style: style, Next: requests}) }
 	}
 	return []func() error{
+		quietly(func() error {
+			if err := s.h1.Down(restartAway); err != nil {
+				return err
+			}
+			return drop(peer.Drop{Style: peer.FIN})()
+		}),
 		quietly(drop(peer.Drop{Style: peer.BareFIN})),
 		quietly(drop(peer.Drop{Style: peer.RST})),
 		drop(peer.Drop{Style: peer.BareFIN, Busy: true}),
@@ -41,6 +47,12 @@ func (s *server) drops2(requests int, quietly func(func() error) func() error) [
 		return s.h2.SetFaults(f)
 	}
 	return []func() error{
+		quietly(func() error {
+			if err := s.h2.Down(restartAway); err != nil {
+				return err
+			}
+			return end(peer.H2GoAway{Quiet: true})()
+		}),
 		quietly(end(peer.H2GoAway{Quiet: true, Style: peer.BareFIN})),
 		end(peer.H2GoAway{}),
 		quietly(end(peer.H2GoAway{Quiet: true, Style: peer.RST})),

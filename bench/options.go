@@ -68,17 +68,18 @@ type Options struct {
 	// a setting (net/http hasn't). Then it has failed, and avoidably: the peer never got
 	// it. Zero: no limit, and 5 s in burst-limit and queue.
 	MaxWait time.Duration
-	// Duration is how long each row runs, all rounds together. Zero: 2 s where Scenarios
+	// Duration is how long each row runs, all rounds together. Zero: until Requests are made,
+	// where they are given without a Target, but no longer than an hour; else 2 s where Scenarios
 	// or Target are given, behind Proxies 2 to 5 s, otherwise what makes the whole run end in time. A row may take
 	// a little longer, as a wave that has begun is ended.
 	Duration time.Duration
-	// Requests bounds what each row sends, warm-up included; its rounds share it.
-	// Zero: 1000 with a Target, otherwise Duration alone is the bound.
+	// Requests is how many requests each row sends, warm-up included, or with a Duration or a
+	// Target at most; its rounds share it. Zero: 1000 with a Target, otherwise Duration alone is the bound.
 	Requests int
 	// Rounds is how often the clients take turns in each row, no more often than there
 	// are Requests. Zero: 3, and behind Proxies, which start anew each time, 2.
 	Rounds int
-	// IdleTimeout is the peer's in idle-race, or the Proxies'. Zero: 100 ms, and with Proxies
+	// IdleTimeout is the peer's in idle-race and silent, or the Proxies'. Zero: 100 ms, and with Proxies
 	// 1 s.
 	IdleTimeout time.Duration
 

@@ -139,7 +139,8 @@ type Result struct {
 
 	// TimersLate is the longest, in milliseconds, that a timer of this process was late
 	// meanwhile, as the machine was busy. Where it comes near a tenth of the idle timeout, failures
-	// in idle-race are the machine's as much as the client's. Nil without a proxy.
+	// in idle-race and silent are the machine's as much as the client's, and near a second those
+	// in deadaddr. Nil in other scenarios without a proxy.
 	TimersLate *float64 `json:"timers_late_ms,omitempty"`
 
 	// Percentiles are those of the latencies above, for plots; nil where they are nil.

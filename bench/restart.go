@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math/rand/v2"
-	"net/http"
 	"sync"
 	"time"
 )
@@ -12,29 +11,38 @@ import (
 // restartEvery is the time between two drops.
 const restartEvery = 40 * time.Millisecond
 
-// restart makes calls while the peer drops connections in five ways in turn.
+// restartAway is how long nobody listens between the end of the old process and the start of
+// the new one. It is less than the time between two tries of a client that waits at all.
+const restartAway = 60 * time.Millisecond
+
+// restart makes calls while the peer drops connections in several ways in turn.
 //
 // Each drop is one that a client can tell: idle connections are dropped while no
 // call is under way, so that the FIN or RST has arrived before the next request;
 // busy ones together with their answer, or by a GOAWAY that says which streams were
 // taken; and what is cut in mid-flight has been executed. A request that crosses a
 // FIN on the wire can't be told from one that was executed, whatever the client does,
-// and would only blur the figures.
-func restart(ctx context.Context, r *rig) error {
+// and would only blur the figures. Nor can one on a connection that the old process's
+// listener had in its queue when it closed: nobody calls then.
+func restart(ctx context.Context, r *rig) (err error) {
 	var gate sync.RWMutex // read: a call is under way; write: idle connections are dropped
-	var err error
+	quietly := func(drop func() error) func() error {
+		return func() error {
+			gate.Lock()
+			defer gate.Unlock()
+			return drop()
+		}
+	}
+	ways := r.peer.drops(max(1, r.callers/8), quietly)
 	r.measure(func() {
-		stop := make(chan struct{})
-		var drops sync.WaitGroup
-		drops.Go(func() { err = dropAll(r, &gate, stop) })
-		r.mixed(ctx, func(c *caller, method string, due time.Time) {
-			came := time.Now()
-			gate.RLock()
-			defer gate.RUnlock()
-			c.callDue(ctx, method, due.Add(time.Since(came))) // the gate isn't the client's
+		err = r.meanwhile(restartEvery, func(n int) error { return ways[n%len(ways)]() }, func() {
+			r.mixed(ctx, func(c *caller, method string, due time.Time) {
+				came := time.Now()
+				gate.RLock()
+				defer gate.RUnlock()
+				c.callDue(ctx, method, due.Add(time.Since(came))) // the gate isn't the client's
+			})
 		})
-		close(stop)
-		drops.Wait()
 	})
 	return err
 }
@@ -42,11 +50,7 @@ func restart(ctx context.Context, r *rig) error {
 // mixed has POSTs made and every fourth time a GET; in a closed loop with pauses.
 func (r *rig) mixed(ctx context.Context, call func(c *caller, method string, due time.Time)) {
 	r.drive(ctx, func(c *caller, t turn) {
-		method := http.MethodPost
-		if t.n%4 == 3 {
-			method = http.MethodGet
-		}
-		call(c, cmp.Or(t.method, method), t.due)
+		call(c, cmp.Or(t.method, mixedMethod(t.n)), t.due)
 		if !r.load.open() {
 			think(ctx)
 		}
@@ -58,29 +62,5 @@ func (r *rig) mixed(ctx context.Context, call func(c *caller, method string, due
 func think(ctx context.Context) {
 	if d := rand.N(4 * time.Millisecond); d > 2*time.Millisecond {
 		sleep(ctx, d-2*time.Millisecond)
-	}
-}
-
-// dropAll drops connections until stop is closed or the peer is gone.
-func dropAll(r *rig, gate *sync.RWMutex, stop <-chan struct{}) error {
-	quietly := func(drop func() error) func() error {
-		return func() error {
-			gate.Lock()
-			defer gate.Unlock()
-			return drop()
-		}
-	}
-	ways := r.peer.drops(max(1, r.callers/8), quietly)
-	tick := time.NewTicker(restartEvery)
-	defer tick.Stop()
-	for n := 0; ; n++ {
-		select {
-		case <-stop:
-			return nil
-		case <-tick.C:
-		}
-		if err := ways[n%len(ways)](); err != nil {
-			return err
-		}
 	}
 }

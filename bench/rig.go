@@ -27,8 +27,9 @@ type rig struct {
 	front       Front         // before the peer; nil: none
 	asked       ProxySetup    // of it
 	dials       *dials        // to it
-	late        time.Duration // timers at most; only noted behind a proxy
-	names       *names        // nil: the peer is called by its address
+	late        time.Duration // timers at most; only noted behind a proxy, and if timed
+	timed       bool
+	names       *names // nil: the peer is called by its address
 	callers     int
 	ready       int           // for so many requests at once connections are wanted
 	upload      []byte        // the body of POSTs
@@ -125,7 +126,7 @@ func (r *rig) measure(f func()) {
 	if r.traced {
 		r.recorder = newRecorder(m.start, r.length)
 	}
-	if r.front != nil {
+	if r.front != nil || r.timed {
 		r.watched(f)
 	} else {
 		f()

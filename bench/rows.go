@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -80,7 +81,7 @@ func (p *plan) resolveRows() error {
 // runs says whether the run has this scenario over this protocol.
 func (p *plan) runs(s scenario, q proto) bool {
 	switch {
-	case s.protos != nil && !slices.Contains(s.protos, q.name):
+	case s.protos != nil && !slices.Contains(s.protos, q.name), s.linux && runtime.GOOS != "linux":
 		return false
 	case len(p.Scenarios) > 0 || p.All || p.target != nil:
 		return true
@@ -160,11 +161,16 @@ const (
 	allTime   = 180 * time.Second
 )
 
+// untilMade is how long a row may take in which Requests are to be made.
+const untilMade = time.Hour
+
 // defaultDuration is how long each row runs when nothing else is said.
 func (p *plan) defaultDuration() time.Duration {
 	const usual, least = 2 * time.Second, 300 * time.Millisecond
 	total := quickTime
 	switch {
+	case p.target == nil && p.Requests > 0:
+		return untilMade
 	case p.target != nil || len(p.Scenarios) > 0:
 		return usual
 	case p.All:

@@ -189,6 +189,7 @@ func (l *lab) newRig(w row, c Client, limit int64) (*rig, error) {
 		limit:       limit,
 		load:        l.loadOf(s),
 		latency:     newLatencies(),
+		timed:       s.timed,
 		traced:      s.traced || l.loadOf(s).open(),
 	}
 	if f.checked() {

@@ -54,6 +54,9 @@ func TestRunAll(t *testing.T) {
 func checkResults(t *testing.T, results []Result) {
 	for _, r := range results {
 		name := r.Scenario + " " + r.Proto + " " + r.Client
+		if r.Scenario == "deadaddr" && r.Succeeded() == 0 && r.Client != "connwise" {
+			continue // all of its callers may wait for the dead address
+		}
 		if r.Requests == 0 || *r.Dials == 0 || r.RPS <= 0 || *r.P50 <= 0 || *r.P50 > *r.P99 || *r.P99 > *r.P999 {
 			t.Errorf("%s: the figures can't be: %+v", name, r)
 		}
@@ -81,17 +84,24 @@ func checkResults(t *testing.T, results []Result) {
 		}
 		// A machine that stops this process for longer than the margin of the idle limit,
 		// 25 ms here, lets a request meet the peer's FIN: that may be one, not one of each
-		// few dozen as with net/http.
+		// few dozen as with net/http. The peer's process may be stopped when this one isn't.
 		excused := int64(0)
-		if r.Scenario == "idle-race" {
+		switch {
+		case r.TimersLate != nil && *r.TimersLate > 20:
+			excused = r.Requests
+		case r.Scenario == "idle-race" || r.Scenario == "silent":
 			excused = 1
 		}
 		if *r.ExecutedTwice != 0 || *r.Avoidable > excused {
 			t.Errorf("%s: %d executed twice, %d avoidable failures; first error: %s", name, *r.ExecutedTwice, *r.Avoidable, r.FirstError)
 		}
-		// What is cut in mid-flight over HTTP/1.1 has to fail. Over HTTP/2 nothing has to,
-		// and FirstError has what the peer saw of broken rules, too.
-		if cut := r.Scenario == "restart" && !protoNamed(r.Proto).h2; !cut && (r.Failed > excused || r.Failed == 0 && r.FirstError != "") {
+		// What is cut in mid-flight has to fail, as in restart over HTTP/1.1; of midflight's
+		// requests three in four are POSTs, and one in cutEvery of these is cut. FirstError has
+		// what the peer saw of broken rules, too.
+		if most := r.Requests*3/4/cutEvery + 1; r.Scenario == "midflight" && r.Failed > most {
+			t.Errorf("%s: %d of %d failed, want at most %d; first: %s", name, r.Failed, r.Requests, most, r.FirstError)
+		}
+		if cut := r.Scenario == "midflight" || r.Scenario == "restart" && !protoNamed(r.Proto).h2; !cut && (r.Failed > excused || r.Failed == 0 && r.FirstError != "") {
 			t.Errorf("%s: %d failed; first: %s", name, r.Failed, r.FirstError)
 		}
 	}

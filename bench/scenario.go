@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -13,9 +12,11 @@ type scenario struct {
 	about  string
 	target bool // it can run against a server that isn't the peer
 	gentle bool // it does without being named
+	linux  bool // it can't run elsewhere
 	slow   bool // its peer takes Options.Delay
 	paced  bool // it keeps to Options.Rate
 	traced bool // its rows have a timeline
+	timed  bool // what the machine does late may make calls fail: it is noted
 	loads  bool // it keeps to Options.Load, by way of busy or drive
 	// protos are those over which it can run, and quick those over which a run has it that
 	// names no scenario. Nil: all of them; none.
@@ -85,6 +86,7 @@ var scenarios = []scenario{
 	cancelStorm,
 	{
 		name:    "idle-race",
+		timed:   true,
 		about:   "POSTs with pauses of 0.5 to 1.1 of the peer's idle timeout, each caller on a client of its own. Below its idle limit (the timeout less a tenth of it, at least 25 ms, at most 5 s or half) connwise reuses the connection; above, it opens a new one, which avoids the race and shows in dials. Over HTTP/2 the peer closes without a GOAWAY, as nghttpx, Varnish and Traffic Server do",
 		quick:   []string{"h1"},
 		faults:  func(p *plan) faults { return faults{idle: p.IdleTimeout} },
@@ -93,7 +95,7 @@ var scenarios = []scenario{
 	},
 	{
 		name:    "restart",
-		about:   "POSTs and GETs while the peer drops connections: idle ones by FIN without close_notify and by RST, busy ones behind an answer, some in mid-flight. Over HTTP/2: without open streams by FIN and by RST, with them by GOAWAY at once and in two steps; and streams are refused",
+		about:   "POSTs and GETs while the peer restarts again and again, every 40 ms in another way, and drops connections: all of them at once, with 60 ms in which nobody listens; idle ones by FIN without close_notify and by RST, busy ones behind an answer, some in mid-flight. Over HTTP/2: without open streams by FIN and by RST, with them by GOAWAY at once and in two steps; and streams are refused",
 		quick:   []string{"h1", "h2"},
 		traced:  true,
 		loads:   true,
@@ -110,6 +112,11 @@ var scenarios = []scenario{
 		callers: func(p *plan) int { return p.Workers },
 		run:     goaway,
 	},
+	keepAlive,
+	midflight,
+	refused,
+	silent,
+	deadAddr,
 	idleConns,
 	manyHosts,
 }
@@ -171,26 +178,22 @@ func goaway(ctx context.Context, r *rig) error {
 // little to do. With one client for all, the connection that went idle last would
 // serve all of them, and none would grow old.
 func idleRace(ctx context.Context, r *rig) error {
-	cs := make([]*caller, r.callers)
-	for i := range cs {
-		rt, err := r.newClient()
-		if err != nil {
-			return err
-		}
-		cs[i] = r.callerOf(rt)
+	return inPaces(ctx, r, func(int) string { return http.MethodPost })
+}
+
+func inPaces(ctx context.Context, r *rig, method func(n int) string) error {
+	cs, err := r.lanes(false)
+	if err != nil {
+		return err
 	}
 	r.measure(func() {
-		var wg sync.WaitGroup
-		for i, c := range cs {
-			wg.Go(func() {
-				sleep(ctx, r.idleTimeout*time.Duration(i)/time.Duration(len(cs))) // not all in step
-				for n := i; r.more(ctx, 1) > 0; n += len(cs) {
-					c.call(ctx, http.MethodPost)
-					sleep(ctx, pace(n, r.idleTimeout))
-				}
-			})
-		}
-		wg.Wait()
+		inLanes(cs, func(i int, c *caller) {
+			sleep(ctx, r.idleTimeout*time.Duration(i)/time.Duration(len(cs))) // not all in step
+			for n := i; r.more(ctx, 1) > 0; n += len(cs) {
+				c.call(ctx, method(n/len(cs)))
+				sleep(ctx, pace(n, r.idleTimeout))
+			}
+		})
 	})
 	return nil
 }

@@ -31,17 +31,24 @@ type faults struct {
 	upload  int           // length of a POST's body, which the peer looks at; zero: smallBody, and it doesn't
 	idle    time.Duration // closes a connection that is idle for so long; zero: never
 	perConn int           // announces the end of a connection with so many requests; zero: never
+	// more1 and more2 change what comes of these for one version of HTTP; nil: nothing.
+	more1 func(*peer.Faults)
+	more2 func(*peer.H2Faults)
 }
 
 // checked says whether bodies are compared, byte for byte.
 func (f faults) checked() bool { return f.body > 0 || f.upload > 0 }
 
 func (f faults) http1() peer.Faults {
-	return peer.Faults{
+	h := peer.Faults{
 		BodySize: cmp.Or(f.body, smallBody), Upload: int64(f.upload),
 		Delay: f.delay, IdleTimeout: f.idle,
 		MaxRequests: f.perConn, Announce: true,
 	}
+	if f.more1 != nil {
+		f.more1(&h)
+	}
+	return h
 }
 
 func (f faults) http2() peer.H2Faults {
@@ -53,6 +60,9 @@ func (f faults) http2() peer.H2Faults {
 	}
 	if f.idle > 0 {
 		h.GoAway = peer.H2GoAway{Quiet: true} // the kind that proves nothing
+	}
+	if f.more2 != nil {
+		f.more2(&h)
 	}
 	return h
 }

@@ -134,6 +134,7 @@ func judge(ex peer.Executions, safe, unsafe uint64, failed, cancelled []uint64) 
 
 // result makes the row.
 func (t *tally) result(w row, client string) Result {
+	t.timeline.shorten()
 	r := Result{
 		Scenario: w.scenario.name, Proto: w.proto.name, Proxy: w.proxyName(), Client: client,
 		Requests: t.requests, Failed: t.failed, Unmade: t.unmade,
@@ -149,8 +150,10 @@ func (t *tally) result(w row, client string) Result {
 	if j := t.record; j != nil {
 		r.Avoidable, r.ExecutedTwice, r.Lost = &j.avoidable, &j.twice, &j.lost
 		r.Dials, r.WastedDials, r.PeakConns = &j.dials, &j.wasted, &j.peak
-		if w.proxy != nil {
+		if w.proxy != nil || w.scenario.timed {
 			r.TimersLate = new(round(t.late.Seconds()*1e3, 1))
+		}
+		if w.proxy != nil {
 			r.WastedDials, r.PeakConns = nil, nil
 			if j.dials == 0 { // the client doesn't dial by Setup.Transport: it can't do without
 				r.Dials = nil

@@ -78,6 +78,7 @@ are bounded by --requests all the same.`,
   connwise bench --scenario steady --load poisson:5000 --seed 1 --duration 10s
   connwise bench --scenario steady,restart --load bursts:500+200/1s --duration 15s
   awk '{print $1, $2}' access.log >arrivals; connwise bench --scenario steady --load replay:arrivals
+  connwise bench --scenario midflight --requests 50000 --strict connwise
   connwise bench --proxy nginx,haproxy
   connwise bench --proxy caddy --scenario restart --proto h1s --duration 30s
   connwise bench --all --out report.json --html report.html
@@ -97,6 +98,7 @@ are bounded by --requests all the same.`,
 			cli.Named(cmd, "proto", &o.Protos)
 			cli.Named(cmd, "clients", &clients)
 			cli.Named(cmd, "proxy", &proxies)
+			cli.Named(cmd, "strict", &out.strict)
 			if o.Proxies, err = benchproxy.Named(proxies...); err != nil {
 				return err
 			}
@@ -113,6 +115,7 @@ are bounded by --requests all the same.`,
 	cmd.Flags().StringVar(&load, "load", "closed", "when requests are made: closed, or constant:RATE, poisson:RATE, bursts:RATE+N/PERIOD, ramp:RATE-RATE, replay:FILE")
 	cmd.Flags().StringSliceVar(&clients, "clients", nil, "clients to compare: "+strings.Join(names, ",")+" (default all)")
 	cmd.Flags().StringSliceVar(&proxies, "proxy", nil, "real proxies between clients and server: "+strings.Join(benchproxy.Names(), ","))
+	cmd.Flags().StringSliceVar(&out.strict, "strict", nil, "fail unless rows of these clients have nothing avoidable, twice, lost or damaged, and all of --requests")
 	cmd.Flags().BoolVar(&out.json, "json", false, "print JSON instead of a table")
 	cmd.Flags().StringVar(&out.jsonFile, "out", "", "also write the JSON to this file")
 	cmd.Flags().StringVar(&out.htmlFile, "html", "", "also write a page with plots to this file")
@@ -137,12 +140,18 @@ func benchFlags(cmd *cobra.Command, o *bench.Options) {
 	f.DurationVar(&o.Delay, "delay", 0, "how long the server takes to answer in the bursts and in queue (default 5ms, and 20ms in queue)")
 	f.IntVar(&o.MaxSize, "max-size", 0, "largest size of idle-conns and hosts (0: all of them)")
 	f.IntVar(&o.MaxConns, "max-conns", 0, "most connections of each client at a time; over HTTP/2 in burst-limit and queue streams of the one connection (0: no limit, in burst-limit 64, in queue 16)")
+<<<<<<< internal/benchcli/command.go
+	f.DurationVar(&o.MaxWait, "max-wait", 0, "longest wait for one of --max-conns, in connwise; then the call has failed (0: no limit, in burst-limit and queue 5s)")
+	f.DurationVar(&o.Duration, "duration", 2*time.Second, "how long each row runs; without --scenario and --target what makes the run end within a minute, or five with --all; with --requests until these are made")
+	f.IntVar(&o.Requests, "requests", 0, "how many requests each row sends; with --duration or --target at most (0: with --target 1000, otherwise no bound but the duration)")
+=======
 	f.DurationVar(&o.MaxWait, "max-wait", 0, "longest wait for one of --max-conns, in clients that have such a limit; then the call has failed (0: no limit, in burst-limit and queue 5s)")
 	f.DurationVar(&o.Duration, "duration", 2*time.Second, "how long each row runs; without --scenario and --target what makes the run end within a minute, or five with --all")
 	f.IntVar(&o.Requests, "requests", 0, "most requests that each row sends (0: with --target 1000, otherwise no bound but the duration)")
+>>>>>>> /tmp/peers8/internal/benchcli/command.go
 	f.DurationVar(&o.CallTimeout, "call-timeout", 10*time.Second, "most time for each call to --target")
 	f.IntVar(&o.Rounds, "rounds", 3, "how often the clients take turns in each row (with --proxy 2)")
-	f.DurationVar(&o.IdleTimeout, "idle-timeout", 100*time.Millisecond, "the server's idle timeout in idle-race, or the proxies' (with --proxy 1s)")
+	f.DurationVar(&o.IdleTimeout, "idle-timeout", 100*time.Millisecond, "the server's idle timeout in idle-race and silent, or the proxies' (with --proxy 1s)")
 }
 
 // compared are the clients that can be in a run: behind proxies those that have a row there,

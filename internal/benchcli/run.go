@@ -17,6 +17,7 @@ import (
 type output struct {
 	json, wide, quiet  bool
 	jsonFile, htmlFile string // empty: none
+	strict             []string
 }
 
 // run runs o and prints what finished, even when the run was interrupted.
@@ -25,6 +26,9 @@ func run(cmd *cobra.Command, o bench.Options, out output) error {
 		return cli.Usagef("--wide is for the table: --json has everything")
 	}
 	if err := cli.Positive(cmd, "workers", "burst", "rate", "delay", "rounds", "duration", "idle-timeout", "call-timeout"); err != nil {
+		return err
+	}
+	if err := checkStrict(o, out.strict); err != nil {
 		return err
 	}
 	files, err := reportFiles(out)
@@ -60,7 +64,7 @@ func run(cmd *cobra.Command, o bench.Options, out output) error {
 	case err != nil:
 		return interrupted(err, rep.Results)
 	}
-	return unanswered(rep)
+	return errors.Join(unanswered(rep), held(rep, o, out.strict))
 }
 
 // show writes what goes to stdout.

@@ -1,0 +1,101 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"example.com/connwise/internal/peer"
+)
+
+// Of so many requests midflight's peer cuts one, and over HTTP/2 it drops its connections once
+// in a while. Retries of what is cut may be no more than a tenth of all calls (retry.Budget).
+const (
+	cutEvery  = 25
+	dropEvery = 600 * time.Millisecond
+)
+
+// midflight cuts requests in the middle of them, in ways that a client can do right by:
+//
+// A POST is cut only where it was executed, or where a GOAWAY says that it wasn't: of one
+// that was read and dropped without a word nobody but the peer can know. What was executed
+// has to fail, as it may not be sent again. GETs are cut before their execution too, and not
+// behind their answer's head, from where on the answer is the caller's and can't be had anew.
+//
+// No GET fails that is sent three times within half a second: a request is cut once, and
+// connections are dropped less often than that. They are dropped when no POST is under way.
+var midflight = scenario{
+	name:   "midflight",
+	about:  "three POSTs to a GET in a closed loop; the peer cuts one of 25, each once, by FIN, by FIN without close_notify and by RST: after its execution without an answer, or in the middle of the answer, and GETs before their execution, too. Over HTTP/2 it ends the stream by RST_STREAM with various codes, or the connection by a GOAWAY that lets the streams below its last id finish and drops those above; and every 600 ms, while no POST is under way, it drops all connections with the GETs on them. POSTs that were executed and cut have to fail, and aren't avoidable; GETs are to succeed by a retry",
+	traced: true,
+	loads:  true,
+	faults: func(*plan) faults {
+		return faults{
+			more1: func(f *peer.Faults) { f.Cuts = cuts1 },
+			more2: func(f *peer.H2Faults) { f.Delay, f.Cuts = time.Millisecond, cuts2 },
+		}
+	},
+	callers: func(p *plan) int { return p.Workers },
+	run:     cutInMidflight,
+}
+
+var cuts1 = peer.Cuts[peer.Cut]{
+	Every: cutEvery,
+	Posts: []peer.Cut{
+		{At: peer.CutAfter, Style: peer.FIN}, {At: peer.CutAfter, Style: peer.BareFIN}, {At: peer.CutAfter, Style: peer.RST},
+		{At: peer.CutHead, Style: peer.FIN}, {At: peer.CutHalf, Style: peer.BareFIN}, {At: peer.CutHalf, Style: peer.RST},
+	},
+	Others: []peer.Cut{
+		{At: peer.CutBefore, Style: peer.FIN}, {At: peer.CutBefore, Style: peer.BareFIN}, {At: peer.CutBefore, Style: peer.RST},
+		{At: peer.CutAfter, Style: peer.FIN}, {At: peer.CutAfter, Style: peer.RST},
+		{At: peer.CutHead, Style: peer.BareFIN}, {At: peer.CutHead, Style: peer.RST},
+	},
+}
+
+var cuts2 = peer.Cuts[peer.H2Cut]{
+	Every: cutEvery,
+	Posts: []peer.H2Cut{
+		{At: peer.CutAfter, Code: http2.ErrCodeCancel}, {At: peer.CutAfter, GoAway: true},
+		{At: peer.CutHalf, Code: http2.ErrCodeInternal}, {At: peer.CutAfter, Code: http2.ErrCodeEnhanceYourCalm},
+	},
+	Others: []peer.H2Cut{
+		{At: peer.CutBefore, Code: http2.ErrCodeInternal}, {At: peer.CutAfter, Code: http2.ErrCodeCancel},
+		{At: peer.CutBefore, GoAway: true}, {At: peer.CutAfter, Code: http2.ErrCodeProtocol},
+	},
+}
+
+// drops are how connections are dropped that are shared by many requests.
+var dropStyles = []peer.Style{peer.FIN, peer.RST, peer.BareFIN}
+
+func cutInMidflight(ctx context.Context, r *rig) (err error) {
+	var gate sync.RWMutex // read: a POST is under way; write: connections are dropped
+	drop := func(n int) error {
+		if !r.proto.h2 {
+			return nil
+		}
+		gate.Lock()
+		defer gate.Unlock()
+		_, err := r.peer.h2.GoAway(peer.H2GoAway{Quiet: true, Now: true, Style: dropStyles[n%len(dropStyles)]})
+		return err
+	}
+	r.measure(func() {
+		err = r.meanwhile(dropEvery, drop, func() {
+			r.drive(ctx, func(c *caller, t turn) {
+				method := cmp.Or(t.method, mixedMethod(t.n))
+				if method != http.MethodPost {
+					c.callDue(ctx, method, t.due)
+					return
+				}
+				came := time.Now()
+				gate.RLock()
+				defer gate.RUnlock()
+				c.callDue(ctx, method, t.due.Add(time.Since(came))) // the gate isn't the client's
+			})
+		})
+	})
+	return err
+}
