@@ -140,15 +140,9 @@ func benchFlags(cmd *cobra.Command, o *bench.Options) {
 	f.DurationVar(&o.Delay, "delay", 0, "how long the server takes to answer in the bursts and in queue (default 5ms, and 20ms in queue)")
 	f.IntVar(&o.MaxSize, "max-size", 0, "largest size of idle-conns and hosts (0: all of them)")
 	f.IntVar(&o.MaxConns, "max-conns", 0, "most connections of each client at a time; over HTTP/2 in burst-limit and queue streams of the one connection (0: no limit, in burst-limit 64, in queue 16)")
-<<<<<<< internal/benchcli/command.go
-	f.DurationVar(&o.MaxWait, "max-wait", 0, "longest wait for one of --max-conns, in connwise; then the call has failed (0: no limit, in burst-limit and queue 5s)")
+	f.DurationVar(&o.MaxWait, "max-wait", 0, "longest wait for one of --max-conns, in clients that have such a limit; then the call has failed (0: no limit, in burst-limit and queue 5s)")
 	f.DurationVar(&o.Duration, "duration", 2*time.Second, "how long each row runs; without --scenario and --target what makes the run end within a minute, or five with --all; with --requests until these are made")
 	f.IntVar(&o.Requests, "requests", 0, "how many requests each row sends; with --duration or --target at most (0: with --target 1000, otherwise no bound but the duration)")
-=======
-	f.DurationVar(&o.MaxWait, "max-wait", 0, "longest wait for one of --max-conns, in clients that have such a limit; then the call has failed (0: no limit, in burst-limit and queue 5s)")
-	f.DurationVar(&o.Duration, "duration", 2*time.Second, "how long each row runs; without --scenario and --target what makes the run end within a minute, or five with --all")
-	f.IntVar(&o.Requests, "requests", 0, "most requests that each row sends (0: with --target 1000, otherwise no bound but the duration)")
->>>>>>> /tmp/peers8/internal/benchcli/command.go
 	f.DurationVar(&o.CallTimeout, "call-timeout", 10*time.Second, "most time for each call to --target")
 	f.IntVar(&o.Rounds, "rounds", 3, "how often the clients take turns in each row (with --proxy 2)")
 	f.DurationVar(&o.IdleTimeout, "idle-timeout", 100*time.Millisecond, "the server's idle timeout in idle-race and silent, or the proxies' (with --proxy 1s)")
