@@ -70,8 +70,8 @@ bench-peers: ## every scenario with other people's clients in the table, in five
 	cd bench/peers && $(GO) build -o ../../bin/connwise-peers .
 	bin/connwise-peers --all $(PEERS_FLAGS)
 
-bench-proxies: ## the bench behind five real proxies, with a report in bench-proxies.json (5 minutes)
-	$(GO) run ./cmd/connwise bench --proxy $(PROXIES) --json >bench-proxies.json
+bench-proxies: build ## the bench behind five real proxies, with a page and JSON in bin/ (5 minutes); PROXIES names others
+	bin/connwise bench --proxy $(PROXIES) --html bin/bench-proxies.html --out bin/bench-proxies.json
 
 fuzz: ## run each fuzz target for FUZZTIME (20s)
 	@set -e; for pkg in $$($(GO) list ./...); do \

@@ -25,6 +25,9 @@
 // The clients take turns within each row, on a new client and a new port each
 // time, so that a machine that gets slower or faster meanwhile does so for all.
 //
+// With Options.Proxies real proxies stand between the clients and the peer, one after the
+// other, with scenarios for them.
+//
 // With Options.Target the load goes to a server of one's own. There is no record
 // then, and the columns that come from it are empty.
 package bench

@@ -5,6 +5,7 @@ package frontproxy
 import (
 	"os"
 	"os/user"
+	"slices"
 )
 
 // A Kind is a kind of proxy: how it is configured, started and reloaded, and what is known of
@@ -34,6 +35,21 @@ type Kind struct {
 	DeafIdle   bool   // a PING that it answers doesn't delay that
 	CutsReload bool   // a reload cuts requests that run
 	Cutting    string // what it says when it cuts requests that it had taken, against its intent
+}
+
+// KindNamed returns the kind of that name.
+func KindNamed(name string) (k Kind, ok bool) {
+	kinds := Kinds()
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return kinds[i], true
+}
+
+// Kinds are all of them.
+func Kinds() []Kind {
+	return []Kind{Nginx, HAProxy, Caddy, Apache, Nghttpx, H2O, Lighttpd, Hitch, ATS, Node}
 }
 
 // A program is one that runs in the foreground and says on stdout or stderr when a

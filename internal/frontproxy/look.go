@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strings"
 )
 
@@ -62,19 +61,4 @@ func (k Kind) Version() (string, error) {
 	}
 	line, _, _ := strings.Cut(string(out), "\n")
 	return strings.TrimSpace(line), nil
-}
-
-// KindNamed returns the kind of that name.
-func KindNamed(name string) (k Kind, ok bool) {
-	kinds := Kinds()
-	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
-	if i < 0 {
-		return Kind{}, false
-	}
-	return kinds[i], true
-}
-
-// Kinds are all of them.
-func Kinds() []Kind {
-	return []Kind{Nginx, HAProxy, Caddy, Apache, Nghttpx, H2O, Lighttpd, Hitch, ATS, Node}
 }
