@@ -202,4 +202,11 @@ func TestRowsThatAProxyCannotRun(t *testing.T) {
 	if d := p.length(p.rows[0]); d != proxiedScenarios[0].usual {
 		t.Errorf("idle-race runs for %v", d)
 	}
+	p, err = Options{Proxies: []Proxy{still}, Requests: 50_000}.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := p.length(p.rows[0]); d != untilMade {
+		t.Errorf("idle-race with Requests runs for %v", d)
+	}
 }

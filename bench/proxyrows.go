@@ -84,9 +84,10 @@ func (p *plan) chosenProxied() ([]proxied, error) {
 	return chosen, nil
 }
 
-// length is how long a row's rounds are together.
+// length is how long a row's rounds are together. Behind a proxy that is what its scenario
+// needs, where neither Duration nor Requests say more.
 func (p *plan) length(w row) time.Duration {
-	if p.own.Duration == 0 && w.usual > 0 {
+	if p.own.Duration == 0 && p.own.Requests == 0 && w.usual > 0 {
 		return w.usual
 	}
 	return p.Duration

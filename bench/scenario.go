@@ -191,7 +191,7 @@ func inPaces(ctx context.Context, r *rig, method func(n int) string) error {
 			sleep(ctx, r.idleTimeout*time.Duration(i)/time.Duration(len(cs))) // not all in step
 			for n := i; r.more(ctx, 1) > 0; n += len(cs) {
 				c.call(ctx, method(n/len(cs)))
-				sleep(ctx, pace(n, r.idleTimeout))
+				sleep(ctx, min(pace(n, r.idleTimeout), time.Until(r.end)))
 			}
 		})
 	})
