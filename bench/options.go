@@ -70,8 +70,9 @@ type Options struct {
 	MaxWait time.Duration
 	// Duration is how long each row runs, all rounds together. Zero: until Requests are made,
 	// where they are given without a Target, but no longer than an hour; else 2 s where Scenarios
-	// or Target are given, behind Proxies 2 to 5 s, otherwise what makes the whole run end in time. A row may take
-	// a little longer, as a wave that has begun is ended.
+	// or Target are given, behind Proxies 2 to 5 s, and otherwise what is left of the run's
+	// time, shared by the rows that are left: where the machine is slow later rows are shorter.
+	// A row may take a little longer, as a wave that has begun is ended.
 	Duration time.Duration
 	// Requests is how many requests each row sends, warm-up included, or with a Duration or a
 	// Target at most; its rounds share it. Zero: 1000 with a Target, otherwise Duration alone is the bound.

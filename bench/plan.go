@@ -25,7 +25,7 @@ type row struct {
 	size     int
 	proxy    *Proxy        // nil: none
 	asked    ProxySetup    // of the proxy
-	usual    time.Duration // how long it runs behind the proxy, if nothing else is said
+	usual    time.Duration // how long it runs, if nothing else is said; zero: Duration
 }
 
 func (w row) String() string {
@@ -78,7 +78,7 @@ func (o Options) planFor(descriptors int) (*plan, error) {
 	if err := p.refuseEmpty(); err != nil {
 		return nil, err
 	}
-	p.Duration = cmp.Or(o.Duration, p.defaultDuration())
+	p.Duration = cmp.Or(o.Duration, p.plannedLength())
 	if err := p.resolveLoad(o); err != nil {
 		return nil, err
 	}

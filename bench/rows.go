@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 )
 
 // scenarios are the chosen ones, each once.
@@ -151,46 +150,6 @@ func (p *plan) chosenProtos() ([]proto, error) {
 		}
 	}
 	return chosen, nil
-}
-
-// The time that all rows together are measured, where nothing says how long each is: a run
-// ends within a minute on two cores, and one of all scenarios within five. The rest goes
-// into starting and clearing away.
-const (
-	quickTime = 40 * time.Second
-	allTime   = 180 * time.Second
-)
-
-// untilMade is how long a row may take in which Requests are to be made.
-const untilMade = time.Hour
-
-// defaultDuration is how long each row runs when nothing else is said.
-func (p *plan) defaultDuration() time.Duration {
-	const usual, least = 2 * time.Second, 300 * time.Millisecond
-	total := quickTime
-	switch {
-	case p.target == nil && p.Requests > 0:
-		return untilMade
-	case p.target != nil || len(p.Scenarios) > 0:
-		return usual
-	case p.All:
-		total = allTime
-	}
-	share := total / time.Duration(max(1, p.rounds()/p.Rounds))
-	return max(least, min(usual, share.Truncate(10*time.Millisecond)))
-}
-
-// rounds counts the rounds of the run, all clients' together.
-func (p *plan) rounds() int {
-	n := 0
-	for _, w := range p.rows {
-		for _, c := range p.Clients {
-			if c.has(w.scenario, w.proto) {
-				n += max(p.Rounds, 1)
-			}
-		}
-	}
-	return n
 }
 
 func namesList(ps []proto) string {

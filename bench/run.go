@@ -51,7 +51,10 @@ func (p *plan) run(ctx context.Context) (Report, error) {
 	for _, c := range p.Clients {
 		rep.Clients = append(rep.Clients, ClientNote{c.Name, c.Note, p.absent(c)})
 	}
-	for _, w := range p.rows {
+	for i, w := range p.rows {
+		if total := p.budget(); total > 0 {
+			w.usual = p.shared(total-time.Since(rep.Started), p.rows[i:])
+		}
 		results, err := l.results(ctx, w)
 		rep.Results = append(rep.Results, results...)
 		if err != nil {
@@ -87,12 +90,7 @@ func (l *lab) close() {
 // results runs one row with all clients, in turns. When ctx ends its results are of the
 // rounds that all clients have made, if there are any; with another error there are none.
 func (l *lab) results(ctx context.Context, w row) ([]Result, error) {
-	var clients []Client
-	for _, c := range l.Clients {
-		if c.has(w.scenario, w.proto) {
-			clients = append(clients, c)
-		}
-	}
+	clients := l.clientsOf(w)
 	tallies := make([]tally, len(clients))
 	for i := range tallies {
 		tallies[i].latency = newHistogram()
