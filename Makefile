@@ -3,6 +3,8 @@ GO ?= go
 FUZZTIME ?= 20s
 COUNT ?= 6
 BENCHTIME ?= 1s
+BENCH ?= .
+PKGS ?= ./bench ./dialer ./pool ./internal/h1 ./internal/h2 ./health ./retry ./pool/poolprom
 PROXIES ?= nginx,haproxy,caddy,apache,nghttpx
 
 .DEFAULT_GOAL := help
@@ -63,8 +65,13 @@ lint: ## gofmt, go vet and staticcheck (pinned in go.mod)
 vulncheck: ## look up known vulnerabilities (needs the network)
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
 
-bench: ## Go benchmarks beside net/http, ready for benchstat
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./bench ./pool ./internal/h1 ./internal/h2 ./health ./retry ./pool/poolprom
+bench: ## Go benchmarks for benchstat: BENCH and PKGS choose some, COUNT and BENCHTIME say how long
+	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) $(PKGS)
+
+.PHONY: bench-diff
+bench-diff: ## compare two outputs of make bench by benchstat: OLD=old.txt NEW=new.txt
+	@test -r "$(OLD)" -a -r "$(NEW)" || { echo "usage: make bench-diff OLD=old.txt NEW=new.txt"; exit 2; }
+	@$(GO) tool benchstat $(STATFLAGS) "$(OLD)" "$(NEW)"
 
 bench-peers: ## every scenario with other people's clients in the table, in five minutes; PEERS_FLAGS adds flags
 	cd bench/peers && $(GO) build -o ../../bin/connwise-peers .

@@ -17,11 +17,11 @@ import (
 // is what a client costs when the machine is busy.
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, c := range []Client{Connwise(), NetHTTP()} {
-		b.Run(strings.ReplaceAll(c.Name, "/", "-"), func(b *testing.B) {
+		b.Run("client="+strings.ReplaceAll(c.Name, "/", "-"), func(b *testing.B) {
 			for _, q := range protos {
-				b.Run(q.name, func(b *testing.B) {
+				b.Run("proto="+q.name, func(b *testing.B) {
 					for _, callers := range []int{1, 16, 64, 256} {
-						b.Run(fmt.Sprint(callers), func(b *testing.B) { benchRoundTrip(b, c, q, callers) })
+						b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) { benchRoundTrip(b, c, q, callers) })
 					}
 				})
 			}

@@ -17,7 +17,7 @@ import (
 func BenchmarkColdBurst(b *testing.B) {
 	const calls = 1000
 	for _, delay := range []time.Duration{5 * time.Millisecond, 200 * time.Millisecond} {
-		b.Run(fmt.Sprintf("%d/%v", calls, delay), func(b *testing.B) {
+		b.Run(fmt.Sprintf("calls=%d/delay=%v", calls, delay), func(b *testing.B) {
 			rounds := min(b.N, 100)
 			rep, err := Run(b.Context(), Options{
 				Scenarios: []string{"burst"}, Protos: []string{"h1s"},

@@ -22,7 +22,7 @@ func BenchmarkDial(b *testing.B) {
 		}
 	}()
 	addr := l.Addr().String()
-	b.Run("Dial", func(b *testing.B) {
+	b.Run("by=Dialer", func(b *testing.B) {
 		b.ReportAllocs()
 		var d Dialer
 		for b.Loop() {
@@ -33,7 +33,7 @@ func BenchmarkDial(b *testing.B) {
 			reset(l.Conn)
 		}
 	})
-	b.Run("net.Dialer", func(b *testing.B) {
+	b.Run("by=net.Dialer", func(b *testing.B) {
 		b.ReportAllocs()
 		var d net.Dialer
 		for b.Loop() {

@@ -8,22 +8,22 @@ import (
 )
 
 func BenchmarkLook(b *testing.B) {
-	b.Run("plain", func(b *testing.B) {
+	b.Run("conn=plain", func(b *testing.B) {
 		client, _ := pair(b)
 		benchmarkLook(b, NewProbe(client))
 	})
-	b.Run("crypto/tls", func(b *testing.B) {
+	b.Run("conn=crypto-tls", func(b *testing.B) {
 		client, _, server := bareTLS(b, tls.VersionTLS13)
 		write(b, server, "answer")
 		wantRead(b, client, "answer")
 		benchmarkLook(b, NewProbe(client))
 	})
-	b.Run("TLSClient", func(b *testing.B) {
+	b.Run("conn=TLSClient", func(b *testing.B) {
 		p := newTLSPair(b, tls.VersionTLS13)
 		p.wantUsable(b)
 		benchmarkLook(b, NewProbe(p.client))
 	})
-	b.Run("TLSClient after a read", func(b *testing.B) {
+	b.Run("conn=TLSClient-after-a-read", func(b *testing.B) {
 		p := newTLSPair(b, tls.VersionTLS13)
 		p.wantUsable(b)
 		b.ReportAllocs()

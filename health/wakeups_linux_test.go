@@ -88,8 +88,8 @@ func BenchmarkRest(b *testing.B) {
 func BenchmarkArrival(b *testing.B) {
 	for name, prepare := range map[string]func(*Watcher){
 		"watched":     func(*Watcher) {},
-		"rest forgot": func(w *Watcher) { w.Rest(func() {}) },
-		"rest used":   func(w *Watcher) { w.Rest(func() {}); w.Use() },
+		"rest-forgot": func(w *Watcher) { w.Rest(func() {}) },
+		"rest-used":   func(w *Watcher) { w.Rest(func() {}); w.Use() },
 	} {
 		b.Run(name, func(b *testing.B) {
 			client, server := pair(b)

@@ -202,7 +202,7 @@ func lanes(b *testing.B, n int, trips func(lane int) func() error) {
 // Checkout and checkin of an idle connection: without the look at its socket, and with it.
 func BenchmarkCheckout(b *testing.B) {
 	run := func(name string, cfg Config, host string) {
-		b.Run(name, func(b *testing.B) {
+		b.Run("conn="+name, func(b *testing.B) {
 			trip := ourTrips(b, newBench(b, cfg))(host)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -224,7 +224,7 @@ func BenchmarkContended(b *testing.B) {
 	const goroutines = 64
 	for _, limit := range []int{64, 16, 8, 1} {
 		run := func(name string, trips func() tripper) {
-			b.Run(fmt.Sprintf("conns=%d/%s", limit, name), func(b *testing.B) {
+			b.Run(fmt.Sprintf("conns=%d/by=%s", limit, name), func(b *testing.B) {
 				trips := trips()
 				lanes(b, goroutines, func(int) func() error { return trips("host.test") })
 			})

@@ -64,7 +64,12 @@ func answerOne(t testing.TB, client net.Conn, server *net.TCPConn) {
 // eventually waits for what the kernel and the watcher tell by no event.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !cond(); runtime.Gosched() {
+	eventuallyIn(t, 5*time.Second, what, cond)
+}
+
+func eventuallyIn(t testing.TB, limit time.Duration, what string, cond func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !cond(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatalf("long after: not %s", what)
 		}

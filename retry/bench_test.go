@@ -31,7 +31,7 @@ func BenchmarkSuccess(b *testing.B) {
 		name string
 		rt   http.RoundTripper
 	}{{"direct", base}, {"retry", &Transport{Base: base}}} {
-		b.Run(bb.name, func(b *testing.B) {
+		b.Run("by="+bb.name, func(b *testing.B) {
 			req := newRequest(b, "POST", strings.NewReader("body"))
 			b.ReportAllocs()
 			for b.Loop() {

@@ -85,7 +85,7 @@ func TestA9_BodiesCostOneAllocation(t *testing.T) {
 func BenchmarkSuccessBodies(b *testing.B) {
 	base := fixedPool{noop{status(200)}}
 	run := func(name string, rt http.RoundTripper, req *http.Request) {
-		b.Run(name, func(b *testing.B) {
+		b.Run("body="+strings.NewReplacer(",", "", " ", "-").Replace(name), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				rt.RoundTrip(req)

@@ -149,10 +149,10 @@ func BenchmarkGet(b *testing.B) {
 	for _, secure := range []bool{false, true} {
 		url := benchServer(b, secure)
 		for _, width := range []int{1, 16, 64, 200} {
-			for _, who := range []string{"own", "std"} {
-				b.Run(fmt.Sprintf("tls=%v/width=%d/%s", secure, width, who), func(b *testing.B) {
+			for _, who := range []string{"connwise", "net-http"} {
+				b.Run(fmt.Sprintf("tls=%v/width=%d/client=%s", secure, width, who), func(b *testing.B) {
 					do := stdClient(b)
-					if who == "own" {
+					if who == "connwise" {
 						do = ownClient(b, url)
 					}
 					benchGet(b, do, url, width)
@@ -193,10 +193,10 @@ func BenchmarkBulk(b *testing.B) {
 	for _, secure := range []bool{false, true} {
 		url := benchServer(b, secure)
 		for _, path := range []string{"/down", "/up"} {
-			for _, who := range []string{"own", "std"} {
-				b.Run(fmt.Sprintf("tls=%v%s/%s", secure, path, who), func(b *testing.B) {
+			for _, who := range []string{"connwise", "net-http"} {
+				b.Run(fmt.Sprintf("tls=%v/dir=%s/client=%s", secure, path[1:], who), func(b *testing.B) {
 					do := stdClient(b)
-					if who == "own" {
+					if who == "connwise" {
 						do = ownClient(b, url)
 					}
 					benchBulk(b, do, url+path)
