@@ -20,7 +20,7 @@ func TestFalseAlarmsOfOneFigure(t *testing.T) {
 // TestFalseAlarmsOfManyFigures holds that of a whole table, too, one comparison in twenty at
 // most has a figure that is said to have changed.
 func TestFalseAlarmsOfManyFigures(t *testing.T) {
-	const runs = 200
+	const runs = 100
 	alarms := 0
 	for seed := range uint64(runs) {
 		m := newMaker(seed, 9, 0.05)
@@ -38,7 +38,7 @@ func TestFalseAlarmsOfManyFigures(t *testing.T) {
 // found to be worse; and 10 % less to be better.
 func TestFindsAChange(t *testing.T) {
 	for want, factor := range map[Verdict]float64{Worse: 1.1, Better: 1 / 1.1} {
-		const runs = 100
+		const runs = 40
 		found, others := 0, 0
 		for seed := range uint64(runs) {
 			m := newMaker(seed, 12, 0.02)

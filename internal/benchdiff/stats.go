@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"sync"
 
 	"github.com/aclements/go-moremath/stats"
 	"golang.org/x/perf/benchmath"
@@ -54,11 +55,25 @@ const exactPairs = 400
 // margin is how many of the pairs at either end are outside of the interval: the
 // greatest U that the test doesn't take for chance, so that the two agree.
 func margin(n, m int, alpha float64) int {
+	of := marginOf{n, m, alpha}
+	if k, ok := margins.Load(of); ok {
+		return k.(int)
+	}
 	k := approx(n, m, alpha)
 	if n*m <= exactPairs {
 		k = exact(n, m, alpha)
 	}
-	return max(0, min(k, (n*m-1)/2))
+	k = max(0, min(k, (n*m-1)/2))
+	margins.Store(of, k)
+	return k
+}
+
+// margins keeps the few that a comparison needs, as all of its rows have the same rounds.
+var margins sync.Map
+
+type marginOf struct {
+	n, m  int
+	alpha float64
 }
 
 func exact(n, m int, alpha float64) int {

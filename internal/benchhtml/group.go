@@ -71,7 +71,11 @@ func (g *group) name() string {
 	if g.size < 0 {
 		return g.line()
 	}
-	return fmt.Sprintf("%s, %s %s", g.line(), count(&g.size), unitOf(g.scenario))
+	unit := unitOf(g.scenario)
+	if g.size == 1 {
+		unit = strings.TrimSuffix(unit, "s")
+	}
+	return fmt.Sprintf("%s, %s %s", g.line(), count(&g.size), unit)
 }
 
 // unitOf is what a scenario's sizes count.

@@ -21,12 +21,14 @@ func growth(groups []*group, look looks) figure {
 	p.Add(grid{x: true, y: true})
 	low, high, most := math.Inf(1), 0.0, 0.0
 	var texts []string
-	for _, name := range look.names {
+	for i, name := range look.names {
 		line := growthOf(groups, name)
 		if len(line.XYs) == 0 {
 			continue
 		}
 		l := look.of(name)
+		texts = append(texts, line.text(name, groups[0].scenario))
+		line.shift(i, len(look.names))
 		errs := &plotter.YErrorBars{XYs: line.XYs, YErrors: line.YErrors, LineStyle: l.line(), CapWidth: 6}
 		errs.Dashes, errs.Width = nil, 1
 		p.Add(errs)
@@ -35,7 +37,6 @@ func growth(groups []*group, look looks) figure {
 			low, high, most = min(low, xy.X), max(high, xy.X), max(most, xy.Y+line.YErrors[k].High)
 		}
 		f.Legend = append(f.Legend, key{name, l.mark()})
-		texts = append(texts, line.text(name, groups[0].scenario))
 	}
 	if len(f.Legend) == 0 {
 		return figure{}
@@ -73,6 +74,14 @@ func growthOf(groups []*group, client string) growthLine {
 		l.YErrors = append(l.YErrors, struct{ Low, High float64 }{v - low, high - v})
 	}
 	return l
+}
+
+// shift moves a client's points a little to the side, so that its bars don't hide another's.
+func (l growthLine) shift(client, of int) {
+	const apart = 0.02 // as a share, as the axis is logarithmic
+	for i := range l.XYs {
+		l.XYs[i].X *= 1 + apart*(2*float64(client)-float64(of-1))
+	}
 }
 
 func (l growthLine) text(client, scenario string) string {

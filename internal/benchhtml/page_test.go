@@ -123,7 +123,7 @@ func TestFiguresAreTheReports(t *testing.T) {
 		"connwise bench --scenario 'a b'", "some CPU", "go1.26", "v1.2.3", "as it comes",
 		"connwise needed 0.50 times the CPU per request of net/http (median of 1 row, 0.50 to 0.50).",
 		"The 99th percentile of connwise was lower than that of net/http by a tenth or more in 1 of 1 row, and higher in 0.",
-		"hosts over h1, 1 to 10,000 hosts: the dearest size's CPU per request over the cheapest's is connwise 1.50, net/http 2.00.",
+		"From 1 to 10,000 hosts over h1, the dearest size needed so many times the CPU per request of the cheapest: connwise 1.50, net/http 2.00.",
 		"connwise: p50 123 µs, p99 2.35 ms, p99.9 34.6 ms", "connwise: 17 answers, at most 7 at once; 9 failed, at most 9 at once; 5 dials, at most 3 at once",
 		"restart h2 connwise 12 something broke",
 	} {

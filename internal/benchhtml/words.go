@@ -218,8 +218,8 @@ func growthWords(rep bench.Report) []string {
 				}
 			}
 			if len(parts) > 0 {
-				list = append(list, fmt.Sprintf("%s over %s, %s to %s %s: the dearest size's CPU per request over the cheapest's is %s.",
-					s.name, f[0].line(), count(&f[0].size), count(&f[len(f)-1].size), unitOf(s.name), strings.Join(parts, ", ")))
+				list = append(list, fmt.Sprintf("From %s to %s %s over %s, the dearest size needed so many times the CPU per request of the cheapest: %s.",
+					count(&f[0].size), count(&f[len(f)-1].size), unitOf(s.name), f[0].line(), strings.Join(parts, ", ")))
 			}
 		}
 	}
