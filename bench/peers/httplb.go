@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bufbuild/httplb"
+	"github.com/bufbuild/httplb/health"
 	"github.com/bufbuild/httplb/resolver"
 
 	"example.com/connwise/bench"
@@ -17,19 +18,29 @@ import (
 func httpLB() bench.Client {
 	return bench.Client{
 		Name: "httplb",
-		Note: "github.com/bufbuild/httplb: NewClient with WithIdleConnectionTimeout below the server's, as its documentation says, WithResolver and WithTLSConfig; WithTransport puts net/http's settings of this bench in the place of its own Transport for an address, which would keep 1 idle connection and so dial for most requests over HTTP/1.1. Round robin over addresses and no health checks are its defaults; it retries nothing itself",
+		Note: "github.com/bufbuild/httplb: NewClient with WithIdleConnectionTimeout below the server's, as its documentation says, WithResolver and WithTLSConfig; WithTransport puts net/http's settings of this bench in the place of its own Transport for an address, which would keep 1 idle connection and so dial for most requests over HTTP/1.1. round robin over addresses, as is its default; in deadaddr WithHealthChecks, a GET every second to each address, as otherwise it sends what is an address's share to a dead one. It retries nothing itself",
 		New: func(s bench.Setup) (http.RoundTripper, error) {
 			names := resolver.NewDNSResolver(cmp.Or(s.Resolver, net.DefaultResolver), resolver.PreferIPv4, 5*time.Minute)
-			c := httplb.NewClient(
+			options := []httplb.ClientOption{
 				httplb.WithIdleConnectionTimeout(idleLimit(s.IdleTimeout)),
 				httplb.WithResolver(names),
 				httplb.WithTLSConfig(&tls.Config{RootCAs: s.Roots}, 10*time.Second),
 				httplb.WithTransport("http", leaf{s}),
 				httplb.WithTransport("https", leaf{s}),
-			)
+			}
+			if s.Resolver != nil && s.Size == 0 { // a name, and not one of many
+				options = append(options, httplb.WithHealthChecks(looks()))
+			}
+			c := httplb.NewClient(options...)
 			return &balanced{RoundTripper: c.Transport, client: c}, nil
 		},
 	}
+}
+
+// looks finds out which addresses work. One that doesn't answer within half a second doesn't.
+func looks() health.Checker {
+	every := health.PollingCheckerConfig{PollingInterval: time.Second, Timeout: time.Second / 2}
+	return health.NewPollingChecker(every, health.NewSimpleProber("/"))
 }
 
 // A leaf makes the Transport for an address.

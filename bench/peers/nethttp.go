@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -36,16 +37,20 @@ func netHTTPTuned() bench.Client {
 }
 
 func tuned(s bench.Setup) *http.Transport {
-	t := s.Transport()
+	t := timely(s)
 	if t.MaxConnsPerHost == 0 {
 		t.MaxConnsPerHost = mostConns
 		if s.Size > 0 { // the row prescribes how many there are
 			t.MaxConnsPerHost = max(mostConns, s.Callers)
 		}
 	}
-	if limit := idleLimit(s.IdleTimeout); limit > 0 {
-		t.IdleConnTimeout = limit
-	}
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second}
+	return t
+}
+
+// timely is the bench's Transport that closes idle connections before the server does.
+func timely(s bench.Setup) *http.Transport {
+	t := s.Transport()
+	t.IdleConnTimeout = cmp.Or(idleLimit(s.IdleTimeout), t.IdleConnTimeout)
 	return t
 }

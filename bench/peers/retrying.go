@@ -10,16 +10,16 @@ import (
 	"example.com/connwise/bench"
 )
 
-// retryableHTTP and failsafeGo have no connections of their own: both are put around the
-// tuned Transport, so that what differs is how they send again.
+// retryableHTTP and failsafeGo have no connections of their own: both are put around the same
+// Transport, so that what differs is how they send again.
 
 // retryableHTTP has its defaults but for the log, which would be a line for each request.
 func retryableHTTP() bench.Client {
 	return bench.Client{
 		Name: "go-retryablehttp",
-		Note: "github.com/hashicorp/go-retryablehttp: NewClient's RoundTripper over net/http-tuned, without its log; its defaults are 4 retries after 1, 2, 4 and 8 s, of any method after any failure of a connection, and of a 429 or 5xx: a POST may be executed twice",
+		Note: "github.com/hashicorp/go-retryablehttp: NewClient's RoundTripper over net/http with IdleConnTimeout below the server's, without its log; its defaults are 4 retries after 1, 2, 4 and 8 s, of any method after any failure of a connection, and of a 429 or 5xx: a POST may be executed twice",
 		New: func(s bench.Setup) (http.RoundTripper, error) {
-			base := tuned(s)
+			base := timely(s)
 			c := retryablehttp.NewClient()
 			c.HTTPClient.Transport = base
 			c.Logger = nil
@@ -35,9 +35,9 @@ func retryableHTTP() bench.Client {
 func failsafeGo() bench.Client {
 	return bench.Client{
 		Name: "failsafe-go",
-		Note: "github.com/failsafe-go/failsafe-go: failsafehttp.NewRoundTripper over net/http-tuned with the policy of its page on HTTP, NewRetryPolicyBuilder().WithBackoff(1 s, 30 s).WithMaxRetries(3): any method after any failure of a connection, and after a 429 or 5xx: a POST may be executed twice",
+		Note: "github.com/failsafe-go/failsafe-go: failsafehttp.NewRoundTripper over net/http with IdleConnTimeout below the server's and the policy of its page on HTTP, NewRetryPolicyBuilder().WithBackoff(1 s, 30 s).WithMaxRetries(3): any method after any failure of a connection, and after a 429 or 5xx: a POST may be executed twice",
 		New: func(s bench.Setup) (http.RoundTripper, error) {
-			base := tuned(s)
+			base := timely(s)
 			if s.Target {
 				return base, nil // without a policy nothing of it is left
 			}

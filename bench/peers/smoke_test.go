@@ -37,7 +37,8 @@ func TestEveryClientInEveryScenario(t *testing.T) {
 
 func check(t *testing.T, r bench.Result) {
 	row := r.Scenario + " " + r.Proto
-	if r.Requests == 0 || r.Succeeded() == 0 {
+	// Who tries a dead address first and only it can spend the moment on that.
+	if dead := r.Scenario == "deadaddr"; r.Requests == 0 || r.Succeeded() == 0 && !dead {
 		t.Errorf("%s: %d of %d calls succeeded; first error: %s", row, r.Succeeded(), r.Requests, r.FirstError)
 	}
 	if *r.Lost != 0 {
