@@ -14,14 +14,8 @@ import (
 	"example.com/connwise/internal/cli"
 )
 
-// newCompare returns the command that compares two reports.
-func newCompare() *cobra.Command {
-	var o benchdiff.Options
-	var asJSON, all, failOnWorse bool
-	cmd := &cobra.Command{
-		Use:   "compare A.json B.json",
-		Short: "Tell what is better or worse in a second run of bench from what is noise",
-		Long: `compare reads two reports of bench (--json or --out), of a run before a change and of one
+// compareHelp tells how reports are compared.
+const compareHelp = `compare reads two reports of bench (--json or --out), of a run before a change and of one
 after it, and says of each figure that both have whether it is better in B, worse, without a
 difference that could be seen, or of too few rounds to tell. "-" is standard input.
 
@@ -44,7 +38,16 @@ B/A is the median of the ratios of all pairs of rounds, and the interval around 
 gives for this figure alone. p is the test's for this figure alone.
 
 More rounds tell more: with 3, bench's default, a difference can't be told from chance at all. Five
-tell of a change that shows in most rows, ten of one that shows in a single figure.`,
+tell of a change that shows in most rows, ten of one that shows in a single figure.`
+
+// newCompare returns the command that compares two reports.
+func newCompare() *cobra.Command {
+	var o benchdiff.Options
+	var asJSON, all, failOnWorse bool
+	cmd := &cobra.Command{
+		Use:   "compare A.json B.json",
+		Short: "Tell what is better or worse in a second run of bench from what is noise",
+		Long:  compareHelp,
 		Example: `  connwise bench --scenario steady,restart --rounds 10 --duration 10s --out before.json
   connwise bench --scenario steady,restart --rounds 10 --duration 10s --out after.json
   connwise bench compare before.json after.json
