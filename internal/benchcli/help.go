@@ -7,6 +7,65 @@ import (
 	"example.com/connwise/internal/cli"
 )
 
+// longHelp tells what the command does, with clients of these names.
+func longHelp(known []bench.Client, names []string) string {
+	return `bench runs HTTP clients in turn against a faulty server of its own, in a process of
+its own, and prints a row for each scenario, protocol and client.
+
+Clients:
+` + listHelp(names, func(name string) string { return noteOf(known, name) }) + `
+All run in this process, in turns, with the same GOMAXPROCS. --max-conns is the limit
+of each; --max-wait is for those that have such a setting, as connwise has: net/http
+waits for a connection until the call ends. Below the table it says which client has
+no part in which rows.
+
+Scenarios:
+` + listHelp(bench.ScenarioNames(), bench.About) + `
+Protocols:
+` + listHelp(bench.ProtoNames(), bench.AboutProto) + `
+The server has one port for each row and speaks its protocol alone; over HTTP/2 it
+takes 128 streams at a time on a connection. An answer by another protocol is a failure.
+
+` + loadHelp + `
+` + columnsHelp + reportHelp + `
+With --proxy each of these real proxies, which has to be installed, stands between the
+clients and the server, over h1 and h2 or what --proto names (no h2c). It is started for
+each row, listens on loopback, and ends with it. There are other scenarios then:
+` + listHelp(bench.ProxiedScenarioNames(), bench.AboutProxied) + `
+Dials are then counted at the client, and "late" is the longest in milliseconds that a
+timer of this process was late: where that comes near a tenth of the idle timeout,
+failures in idle-race are the machine's as much as the client's. What a proxy can't do
+is not run, and said below the table. There is one client more, connwise+confirm, in
+restart over HTTP/1.1: it asks for a sign of life before each POST.
+
+With --target the load goes to your own server: one GET for each protocol to see that
+it's there, and then GETs of the scenario steady; burst runs only when named, nothing
+else at all. HTTP/2 is used only where --proto names it.
+Each row sends at most --requests (1000 without it), and no request twice: connwise's
+retries are off. Burst's waves are as large as --burst and --requests allow; --workers
+doesn't bound them. A call that takes longer than --call-timeout (10s without it) has
+failed. What the server executed isn't known, and such columns are left out. --load is taken,
+and the notice that is printed before anything is sent says how much it is; its requests
+are bounded by --requests all the same.`
+}
+
+const examples = `  connwise bench
+  connwise bench --scenario idle-race,restart --proto h1s --duration 10s
+  connwise bench --scenario goaway --proto h2,h2c
+  connwise bench --scenario burst --proto h1s --burst 1000 --delay 200ms --duration 10s --rounds 5
+  connwise bench --scenario burst --proto h1s --burst 1000 --max-conns 32 --max-wait 5s
+  connwise bench --scenario burst-warm --proto h1s --duration 20s --rounds 1
+  connwise bench --scenario steady --workers 64 --json
+  connwise bench --scenario steady --load poisson:5000 --seed 1 --duration 10s
+  connwise bench --scenario steady,restart --load bursts:500+200/1s --duration 15s
+  awk '{print $1, $2}' access.log >arrivals; connwise bench --scenario steady --load replay:arrivals
+  connwise bench --scenario midflight --requests 50000 --strict connwise
+  connwise bench --proxy nginx,haproxy
+  connwise bench --proxy caddy --scenario restart --proto h1s --duration 30s
+  connwise bench --all --out report.json --html report.html
+  connwise bench compare before.json after.json
+  connwise bench --target https://staging.example/healthz --workers 2 --requests 50`
+
 // loadHelp tells of --load.
 var loadHelp = `Load:
 With --load closed, the default, so many callers (--workers) each make one call after the
