@@ -17,13 +17,14 @@ import (
 // compareHelp tells how reports are compared.
 const compareHelp = `compare reads two reports of bench (--json or --out), of a run before a change and of one
 after it, and says of each figure that both have whether it is better in B, worse, without a
-difference that could be seen, or of too few rounds to tell. "-" is standard input.
+difference that could be seen (same), or not to be told (unknown), mostly for want of rounds. "-" is standard input.
 
 Rows are paired by scenario, protocol, client, size, load and proxy, and their figures compared by
 the Mann-Whitney U test of their rounds, as benchstat does. CPU per request, latency and rate
 depend on the machine: where net/http was run beside a client in both, its figures are divided by
 net/http's in the same round first, so that a machine that was busier doesn't decide. net/http's
-own rows then tell how the machine was, and count for nothing.
+own rows then tell how the machine was, and count for nothing; where they changed in the other
+direction than such a ratio, and the client's own figure didn't for sure, it can't be told.
 
 --alpha is the share of the differences told that may be chance, over all figures together
 (Benjamini and Hochberg): where nothing has changed, a comparison of all of them tells of a

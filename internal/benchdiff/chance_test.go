@@ -83,6 +83,30 @@ func TestABusierMachineDecidesNothing(t *testing.T) {
 	}
 }
 
+// TestAChangedReferenceDecidesNothing compares runs of which in the second net/http alone needed
+// a third, as happens where it gets into trouble in one run by chance.
+func TestAChangedReferenceDecidesNothing(t *testing.T) {
+	const runs = 100
+	alarms, unclear := 0, 0
+	for seed := range uint64(runs) {
+		m := newMaker(seed, 9, 0.03)
+		a, b := m.report(2, 1, even), m.report(2, 1, even)
+		for i, r := range b.Results {
+			for k := range r.Samples {
+				if r.Client == reference {
+					*b.Results[i].Samples[k].CPUPerRequest /= 3
+				}
+			}
+		}
+		c := Compare(a, b, "a", "b", Options{Least: 0.02})
+		alarms += c.Count(Worse) + c.Count(Better)
+		unclear += c.count(func(ch Change) bool { return ch.Why == OtherMoved })
+	}
+	if alarms > runs*2*10/100 || unclear < runs*2*80/100 {
+		t.Errorf("of %d figures %d were told to have changed, and %d to be unclear", 2*runs, alarms, unclear)
+	}
+}
+
 // TestTooFewRounds holds that three rounds are never enough, and that rounds which are as far
 // apart as they can be, but too few for so many figures, are called too few.
 func TestTooFewRounds(t *testing.T) {

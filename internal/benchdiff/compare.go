@@ -25,7 +25,18 @@ const (
 	Better  Verdict = "better"
 	Worse   Verdict = "worse"
 	Same    Verdict = "same"    // no difference was seen
-	Unknown Verdict = "unknown" // too few rounds to tell
+	Unknown Verdict = "unknown" // it can't be told: Change.Why
+)
+
+// A Reason is why a verdict is Unknown.
+type Reason string
+
+const (
+	// TooFew: there aren't enough rounds to tell any difference of so many figures from chance.
+	TooFew Reason = "too few rounds"
+	// OtherMoved: the client that the figure is relative to changed in the other direction, and the
+	// figure itself didn't change for sure, so that the ratio tells of the other client.
+	OtherMoved Reason = "the reference changed"
 )
 
 // A Side is one of the two runs.
@@ -80,9 +91,13 @@ type Change struct {
 	RoundsB int      `json:"rounds_b"`
 
 	Verdict Verdict `json:"verdict"`
+	// Why is set with Unknown.
+	Why Reason `json:"why,omitempty"`
 	// Reference says that the row is the client with which others are compared: its changes
 	// are the machine's, or Go's, and no one's fault.
 	Reference bool `json:"reference"`
+
+	otherMoved bool // see OtherMoved
 }
 
 // Compare compares what the reports have in common. nameA and nameB are what to call them.
@@ -135,9 +150,13 @@ func onlyIn(a, b bench.Report, o Options) []string {
 
 // Count counts the verdicts of one kind; the reference's rows don't count.
 func (c Comparison) Count(v Verdict) int {
+	return c.count(func(ch Change) bool { return ch.Verdict == v })
+}
+
+func (c Comparison) count(is func(Change) bool) int {
 	n := 0
 	for _, ch := range c.Changes {
-		if ch.Verdict == v && !ch.Reference {
+		if !ch.Reference && is(ch) {
 			n++
 		}
 	}

@@ -77,12 +77,12 @@ func TestRowsAndNotes(t *testing.T) {
 		return bench.Result{Scenario: scenario, Proto: "h1", Client: client, Size: size}
 	}
 	a := bench.Report{
-		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Command: "one", Machine: bench.Machine{CPU: "slow", Go: "go1.26", Version: "v1"},
+		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Command: "one --out 'a b' --html x --json", Machine: bench.Machine{CPU: "slow", Go: "go1.26", Version: "v1"},
 		Clients: []bench.ClientNote{{Name: "x", Note: "so"}},
 		Results: []bench.Result{row("hosts", "x", new(int64(1))), row("hosts", "x", new(int64(10))), row("steady", "x", nil)},
 	}
 	b := bench.Report{
-		Command: "two", Machine: bench.Machine{CPU: "fast", Go: "go1.26", Version: "v2"},
+		Command: "two --quiet --out b", Machine: bench.Machine{CPU: "fast", Go: "go1.26", Version: "v2"},
 		Clients: []bench.ClientNote{{Name: "x", Note: "otherwise"}},
 		Results: []bench.Result{row("steady", "x", nil), row("hosts", "x", new(int64(10))), row("burst", "y", nil)},
 	}

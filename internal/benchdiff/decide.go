@@ -40,11 +40,15 @@ func (ch *Change) settle(limit, alpha float64) {
 	least := leastP(ch.RoundsA, ch.RoundsB)
 	switch {
 	case least > alpha:
-		ch.Verdict = Unknown
-	case ch.Verdict == Same || *ch.P <= limit:
+		ch.Verdict, ch.Why = Unknown, TooFew
+	case ch.Verdict == Same:
+		return
+	case *ch.P <= limit && ch.otherMoved:
+		ch.Verdict, ch.Why = Unknown, OtherMoved
+	case *ch.P <= limit:
 		return
 	case *ch.P <= least*1.001: // as far apart as so few rounds can be
-		ch.Verdict = Unknown
+		ch.Verdict, ch.Why = Unknown, TooFew
 	default:
 		ch.Verdict = Same
 	}

@@ -6,6 +6,7 @@
 //
 //   - What depends on the machine's speed is compared as a ratio to net/http's in the same round, where both
 //     reports have it: a machine that was busier slows both.
+//     Where the ratio changed as net/http's figure alone did, nothing is said.
 //   - Of a hundred figures, five differ at a level of 0.05 by chance alone. The level is therefore
 //     one for all figures together (Benjamini and Hochberg, 1995): where nothing has changed,
 //     the whole comparison says that something has in one of twenty cases at most.

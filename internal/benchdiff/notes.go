@@ -2,10 +2,14 @@ package benchdiff
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"example.com/connwise/bench"
 )
+
+// outputs are the flags of a command that change nothing but where the report goes.
+var outputs = regexp.MustCompile(` --((out|html) ('[^']*'|\S)+|json|quiet|wide)`)
 
 // notes say in what the runs differ besides their figures.
 func notes(a, b bench.Report) []string {
@@ -21,7 +25,7 @@ func notes(a, b bench.Report) []string {
 	differ("system", m.OS+"/"+m.Arch+" "+m.System, n.OS+"/"+n.Arch+" "+n.System)
 	differ("Go", m.Go, n.Go)
 	differ("connwise", m.Version, n.Version)
-	differ("command", a.Command, b.Command)
+	differ("command", outputs.ReplaceAllString(a.Command, ""), outputs.ReplaceAllString(b.Command, ""))
 	differ("seed of random times", fmt.Sprint(a.Seed), fmt.Sprint(b.Seed))
 	for i, r := range []bench.Report{a, b} {
 		if slices.ContainsFunc(r.Results, func(r bench.Result) bool { return r.Partial }) {

@@ -46,6 +46,7 @@ func compareRows(ra, rb run, key bench.RowKey, a, b *bench.Result, o Options) []
 		if m.timed && toA != nil {
 			ch.RelativeTo = reference
 			ch.measure(m, m.rounds(a, toA), m.rounds(b, toB), o)
+			ch.otherMoved = moved(m, toA, toB, o) == opposite(ch.Verdict) && moved(m, a, b, o) != ch.Verdict
 		} else {
 			ch.measure(m, m.rounds(a, nil), m.rounds(b, nil), o)
 		}
@@ -70,7 +71,7 @@ func (ch *Change) measure(m metric, a, b []float64, o Options) {
 		return
 	}
 	if len(a) == 0 || len(b) == 0 {
-		ch.Verdict = Unknown
+		ch.Verdict, ch.Why = Unknown, TooFew
 		return
 	}
 	if least, most := slices.Min(a), slices.Max(a); least == most && slices.Min(b) == least && slices.Max(b) == most {
@@ -80,6 +81,30 @@ func (ch *Change) measure(m metric, a, b []float64, o Options) {
 	ch.P = new(pValue(a, b))
 	ch.Ratio = ratioOf(a, b, o.Alpha)
 	ch.Verdict = direction(a, b, ch.Ratio, m.more, o.Least)
+}
+
+// moved says in which direction a figure by itself has changed for sure; Same if it hasn't.
+func moved(m metric, a, b *bench.Result, o Options) Verdict {
+	ch := Change{A: m.row(a), B: m.row(b)}
+	if ch.A == nil || ch.B == nil {
+		return Same
+	}
+	ch.measure(m, m.rounds(a, nil), m.rounds(b, nil), o)
+	if ch.P == nil || *ch.P > o.Alpha {
+		return Same
+	}
+	return ch.Verdict
+}
+
+// opposite is the other direction; Unknown of what is none.
+func opposite(v Verdict) Verdict {
+	switch v {
+	case Better:
+		return Worse
+	case Worse:
+		return Better
+	}
+	return Unknown
 }
 
 // direction says which way B's rounds lie from A's, if by more than the least that counts.

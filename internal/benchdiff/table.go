@@ -117,9 +117,13 @@ func number(x *float64) string {
 
 // summarize says how many figures there were of each verdict, and what is in one report only.
 func (c Comparison) summarize(b *strings.Builder) {
+	few := c.count(func(ch Change) bool { return ch.Why == TooFew })
 	fmt.Fprintf(b, "%d worse, %d better, %d without a difference, %d with too few rounds to tell.\n",
-		c.Count(Worse), c.Count(Better), c.Count(Same), c.Count(Unknown))
-	if c.Count(Unknown) > 0 {
+		c.Count(Worse), c.Count(Better), c.Count(Same), few)
+	if n := c.count(func(ch Change) bool { return ch.Why == OtherMoved }); n > 0 {
+		fmt.Fprintf(b, "%d that can't be told: %s's own changed in the other direction, and these not for sure.\n", n, reference)
+	}
+	if few > 0 {
 		fmt.Fprintf(b, "To tell a change of one figure alone takes %d rounds in each run (--rounds).\n", c.RoundsFor())
 	}
 	if c.hasReference() {
