@@ -2,13 +2,14 @@
 GO ?= go
 FUZZTIME ?= 20s
 COUNT ?= 6
+FAULT_REQUESTS ?= 50000
 BENCHTIME ?= 1s
 BENCH ?= .
 PKGS ?= ./bench ./dialer ./pool ./internal/h1 ./internal/h2 ./health ./retry ./pool/poolprom
 PROXIES ?= nginx,haproxy,caddy,apache,nghttpx
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-proxies test-bulk test-idle test-capacity test-recipes test-peers test-prometheus test-page test-sidecar test-sidecar-long test-oracle lint vulncheck bench bench-peers bench-proxies fuzz cover tidy-check
+.PHONY: help build test test-proxies test-bulk test-idle test-capacity test-recipes test-peers test-prometheus test-page test-sidecar test-sidecar-long test-oracle lint vulncheck bench bench-faults bench-peers bench-proxies fuzz cover tidy-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +73,12 @@ bench: ## Go benchmarks for benchstat: BENCH and PKGS choose some, COUNT and BEN
 bench-diff: ## compare two outputs of make bench by benchstat: OLD=old.txt NEW=new.txt
 	@test -r "$(OLD)" -a -r "$(NEW)" || { echo "usage: make bench-diff OLD=old.txt NEW=new.txt"; exit 2; }
 	@$(GO) tool benchstat $(STATFLAGS) "$(OLD)" "$(NEW)"
+
+bench-faults: ## FAULT_REQUESTS (50000) per fault scenario, protocol and client; fails unless connwise has 0 avoidable, twice and lost
+	$(GO) build -o bin/ ./cmd/connwise
+	rc=0; faults="bin/connwise bench --requests $(FAULT_REQUESTS) --rounds 1 --clients connwise,net/http --strict connwise $(FAULT_FLAGS)"; \
+		$$faults --scenario restart,goaway,keepalive,midflight,refused,deadaddr --workers 128 || rc=1; \
+		$$faults --scenario idle-race,silent --workers 2000 --idle-timeout 1s || rc=1; exit $$rc
 
 bench-peers: ## every scenario with other people's clients in the table, in five minutes; PEERS_FLAGS adds flags
 	cd bench/peers && $(GO) build -o ../../bin/connwise-peers .
