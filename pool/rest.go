@@ -21,10 +21,10 @@ const (
 	restAfter     = 50 * time.Millisecond
 	restTimes     = 2
 	mostRestAfter = 5 * time.Second
-	// restShare times what a round took is the time until the next one, if that is more than
-	// restAfter: so rounds take no more than about a percent of a processor, however many hosts
-	// there are. It is mostRestAfter at most.
-	restShare = 100
+	// restPause, for each connection that a round left, is the time until the next one, if that
+	// is more than restAfter: a look takes a fraction of a microsecond, so rounds take no more
+	// than about a percent of a processor however many there are. It is mostRestAfter at most.
+	restPause = 20 * time.Microsecond
 )
 
 // A restList has the hosts with connections that may have to rest. One timer goes round all of
@@ -75,21 +75,29 @@ func (l *restList) round() {
 	hosts := l.hosts
 	l.hosts = nil
 	l.mu.Unlock()
-	start := time.Now()
-	left := slices.DeleteFunc(hosts, func(h *host) bool { return !h.restIdle(time.Now()) })
-	pause := min(max(restAfter, restShare*time.Since(start)), mostRestAfter)
+	conns := 0
+	left := slices.DeleteFunc(hosts, func(h *host) bool {
+		n := h.restIdle(time.Now())
+		conns += n
+		return n == 0
+	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.hosts = append(left, l.hosts...); len(l.hosts) == 0 {
 		l.hosts, l.going = nil, false // don't keep the memory of the largest size
 		return
 	}
-	l.timer.Reset(pause)
+	l.timer.Reset(roundPause(conns))
+}
+
+// roundPause is the time until the next round after one that left so many connections.
+func roundPause(conns int) time.Duration {
+	return min(max(restAfter, time.Duration(conns)*restPause), mostRestAfter)
 }
 
 // restIdle lets those rest that have been idle for long enough. Those in use come anew when they
-// are idle. It reports whether others are left, for which the host stays in the list.
-func (h *host) restIdle(now time.Time) (left bool) {
+// are idle. It returns how many others are left, for which the host stays in the list.
+func (h *host) restIdle(now time.Time) (left int) {
 	var due []*conn
 	h.mu.Lock()
 	h.restless = slices.DeleteFunc(h.restless, func(c *conn) bool {
@@ -101,8 +109,8 @@ func (h *host) restIdle(now time.Time) (left bool) {
 		}
 		return !c.restless
 	})
-	left = len(h.restless) > 0
-	if h.restListed = left; !left {
+	left = len(h.restless)
+	if h.restListed = left > 0; left == 0 {
 		h.restless = nil // don't keep the memory of the largest burst
 	}
 	h.mu.Unlock()

@@ -2,10 +2,13 @@ package pool
 
 import (
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -112,6 +115,47 @@ func TestRestingConnectionIsReused(t *testing.T) {
 	}
 }
 
+// The watcher is told when a connection that rests is used, or it would wake for the answer.
+func TestAnswerOfAConnectionThatRestedWakesNobody(t *testing.T) {
+	r := newRestRig(t, false)
+	peers := r.idles(2)
+	h := r.tr.allHosts()[0]
+	eventually(t, "they rest", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return len(h.idle) == 2 && h.idle[0].rests && h.idle[1].rests
+	})
+	h.mu.Lock()
+	used, other := h.idle[1], h.idle[0]
+	h.mu.Unlock()
+	var woken atomic.Bool
+	later := make(chan struct{})
+	used.watch.Rest(func() { woken.Store(true) })
+	other.watch.Rest(func() { close(later) })
+	nc := peers[used.nc.LocalAddr().String()]
+	const large = 64 << 10 // more than is read before the caller asks: it is there to be seen
+	go func() {
+		nc.Read(make([]byte, 4096))
+		write(nc, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", large, strings.Repeat("x", large)))
+	}()
+	req, err := http.NewRequest("GET", r.url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := r.tr.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := write(peers[other.nc.LocalAddr().String()], "x"); err != nil {
+		t.Fatal(err)
+	}
+	<-later // the watcher comes to what has arrived in its order
+	if woken.Load() || used.uses != 2 {
+		t.Errorf("woken: %v; the connection has carried %d requests, want 2", woken.Load(), used.uses)
+	}
+}
+
 // A connection that was used while it rested rests later the next time, and until then a round
 // over the hosts leaves it alone.
 func TestRestIsForTheIdle(t *testing.T) {
@@ -138,7 +182,7 @@ func TestRestIsForTheIdle(t *testing.T) {
 		idleSince := c.idleSince
 		h.restless, c.restless = []*conn{c}, true
 		h.mu.Unlock()
-		left := h.restIdle(idleSince.Add(s.idle))
+		left := h.restIdle(idleSince.Add(s.idle)) > 0
 		h.mu.Lock()
 		rested := c.wakeLocked(s.idle)
 		if rested != s.rests || left == s.rests || c.restAfter != s.next || c.wakeLocked(0) {
@@ -165,6 +209,14 @@ func (h *host) onlyIdle(t *testing.T) (c *conn) {
 		return at
 	})
 	return c
+}
+
+func TestRoundPause(t *testing.T) {
+	for conns, want := range map[int]time.Duration{0: restAfter, 1: restAfter, 10_000: 200 * time.Millisecond, 1e6: mostRestAfter} {
+		if got := roundPause(conns); got != want {
+			t.Errorf("after a round that left %d: %v, want %v", conns, got, want)
+		}
+	}
 }
 
 // One timer goes round all hosts, and stops when there is nobody left.
