@@ -17,7 +17,8 @@ import (
 // compareHelp tells how reports are compared.
 const compareHelp = `compare reads two reports of bench (--json or --out), of a run before a change and of one
 after it, and says of each figure that both have whether it is better in B, worse, without a
-difference that could be seen (same), or not to be told (unknown), mostly for want of rounds. "-" is standard input.
+difference that could be seen (same), or not to be told (unknown), mostly for want of rounds.
+"-" is standard input.
 
 Rows are paired by scenario, protocol, client, size, load and proxy, and their figures compared by
 the Mann-Whitney U test of their rounds, as benchstat does. CPU per request, latency and rate
@@ -75,7 +76,7 @@ func newCompare() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print JSON instead of a table, with all figures")
-	f.BoolVar(&all, "all", false, "list the figures without a difference, too")
+	f.BoolVar(&all, "all", false, "list the figures without a difference, and those that can't be told, too")
 	f.BoolVar(&failOnWorse, "fail-on-worse", false, "exit with 1 if a figure is worse, or if there is none to compare")
 	f.StringSliceVar(&o.Clients, "clients", nil, "clients to compare, by name (default all)")
 	f.Float64Var(&o.Alpha, "alpha", 0.05, "share of the differences told that may be chance")
