@@ -152,7 +152,7 @@ func proxyGoAway(ctx context.Context, r *rig) error {
 }
 
 // whileItReloads measures f while the proxy reloads, for the first time in the middle of
-// reloadEvery.
+// reloadEvery or of a round that is shorter.
 func (r *rig) whileItReloads(f func()) error {
 	var err error
 	var reloads sync.WaitGroup
@@ -167,7 +167,7 @@ func (r *rig) whileItReloads(f func()) error {
 }
 
 func (r *rig) reloadUntil(stop <-chan struct{}) error {
-	timer := time.NewTimer(reloadEvery / 2)
+	timer := time.NewTimer(min(reloadEvery, r.length) / 2)
 	defer timer.Stop()
 	for {
 		select {

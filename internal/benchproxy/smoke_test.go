@@ -13,11 +13,14 @@ import (
 
 const smokeWorkers = 16
 
-// Each proxy of "make bench-proxies" runs what it can for a moment. What a client can't be blamed
+// smoked are those of "make bench-proxies".
+var smoked = []string{"nginx", "haproxy", "caddy", "apache", "nghttpx"}
+
+// Each proxy runs what it can for a moment. What a client can't be blamed
 // for is left out: idle-race, which a busy machine spoils, and apache over HTTP/2, whose
 // reloads cut streams that it says it has taken.
 func TestBenchBehindRealProxies(t *testing.T) {
-	for _, name := range []string{"nginx", "haproxy", "caddy", "apache", "nghttpx"} {
+	for _, name := range smoked {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			x := installed(t, name)
@@ -62,9 +65,6 @@ func check(t *testing.T, r bench.Result) {
 	}
 	if *r.Avoidable > 0 && provable(r) {
 		t.Errorf("%s: %d calls failed that were never executed: %s", r.Key(), *r.Avoidable, r.FirstError)
-	}
-	if r.Scenario == "restart" && r.Proto == "h1" && *r.Dials <= smokeWorkers {
-		t.Errorf("%s: %d dials: the proxy let go of no connection", r.Key(), *r.Dials)
 	}
 }
 
