@@ -11,6 +11,8 @@ const (
 	maxInline     = 64 << 10 // a larger body has a writer goroutine, so that an early answer is seen
 	maxKeptBuffer = 2 * maxInline
 	uploadBuffer  = 32 << 10
+	largeUpload   = 128<<10 - 2*chunkRoom // in place of it, behind so many full ones
+	fullUploads   = 8
 )
 
 // readers has a *sync.Pool of *bufio.Reader for each size in use: a handful, as the
@@ -49,7 +51,7 @@ func putReader(br *bufio.Reader) {
 // A buffer is a slice that a pool keeps without allocating for its header.
 type buffer struct{ b []byte }
 
-var heads, uploads sync.Pool // of *buffer
+var heads, uploads, largeUploads sync.Pool // of *buffer
 
 func getBuffer(p *sync.Pool, size int) *buffer {
 	buf, _ := p.Get().(*buffer)

@@ -3,6 +3,7 @@ package h1
 import (
 	"io"
 	"strconv"
+	"sync"
 
 	"example.com/connwise/internal/wire"
 )
@@ -15,7 +16,34 @@ const chunkRoom = 16
 const tailRoom = 512
 
 // size returns how much of the body is read at a time, in bytes.
-func (u *upload) size() int { return max(uploadBuffer, u.x.c.opt.WriteBufferSize) }
+func (u *upload) size() int {
+	if u.large {
+		return max(largeUpload, u.x.c.opt.WriteBufferSize)
+	}
+	return max(uploadBuffer, u.x.c.opt.WriteBufferSize)
+}
+
+// getBuffer takes a buffer of size.
+func (u *upload) getBuffer() { u.buf = getBuffer(u.buffers(), chunkRoom+u.size()+chunkRoom) }
+
+// buffers is where the buffer is from.
+func (u *upload) buffers() *sync.Pool {
+	if u.large {
+		return &largeUploads
+	}
+	return &uploads
+}
+
+// grow takes a larger buffer once the body has filled the usual one a few times, with nothing
+// left in it: a long body takes a quarter of the writes then.
+func (u *upload) grow() {
+	if u.large || u.full < fullUploads {
+		return
+	}
+	putBuffer(u.buffers(), u.buf)
+	u.large = true
+	u.getBuffer()
+}
 
 // room returns where the body is read to.
 func (u *upload) room() []byte { return u.buf.b[chunkRoom : chunkRoom+u.size()] }
@@ -131,7 +159,12 @@ func (u *upload) next() (int, error) {
 		u.first = nil
 		return r.n, r.err
 	}
-	return u.read(u.room())
+	u.grow()
+	n, err := u.read(u.room())
+	if n == u.size() {
+		u.full++
+	}
+	return n, err
 }
 
 // write writes p. After a stop the connection is closed.

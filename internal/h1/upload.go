@@ -34,6 +34,8 @@ type upload struct {
 
 	// Only the goroutine uses these.
 	buf   *buffer
+	large bool     // buf is a large one
+	full  int      // reads that filled a buffer
 	first *reading // what the probe read
 
 	// Exchange.mu guards the following.
@@ -117,7 +119,7 @@ func (x *Exchange) probe() error {
 }
 
 func (u *upload) run() {
-	u.buf = getBuffer(&uploads, chunkRoom+u.size()+chunkRoom)
+	u.getBuffer()
 	defer u.exit()
 	u.report(u.transfer())
 }
@@ -126,7 +128,7 @@ func (u *upload) run() {
 func (u *upload) exit() {
 	u.leave()
 	u.closeBody()
-	putBuffer(&uploads, u.buf)
+	putBuffer(u.buffers(), u.buf)
 	u.endSending()
 	close(u.done)
 }
