@@ -6,7 +6,7 @@ import "time"
 // cores, and one of all scenarios within five.
 const (
 	quickTime = 52 * time.Second
-	allTime   = 270 * time.Second
+	allTime   = 260 * time.Second
 )
 
 // How long each row is measured, all its rounds together: usually, and at least.
@@ -33,36 +33,66 @@ func (p *plan) budget() time.Duration {
 func (p *plan) plannedLength() time.Duration {
 	switch total := p.budget(); {
 	case total > 0:
-		return p.shared(total, p.rows)
+		return p.shared(total, p.rows, 1)
 	case p.target == nil && p.Requests > 0:
 		return untilMade
 	}
 	return usualLength
 }
 
-// shared is how long each of the rows is measured if all of them, with what has to be done
-// before and after, have so much time. What earlier rows took more than planned, as the
-// machine was busy, is taken from the later ones.
-func (p *plan) shared(left time.Duration, rows []row) time.Duration {
+// shared is how long each of the rows is measured if all of them have so much time, with
+// what has to be done before and after, which takes slow times what it usually does.
+func (p *plan) shared(left time.Duration, rows []row, slow float64) time.Duration {
 	turns := 0 // of clients in rows
 	for _, w := range rows {
-		n := len(p.clientsOf(w))
-		turns += n
-		left -= time.Duration(n*p.Rounds) * w.overhead()
+		turns += len(p.clientsOf(w))
+		left -= time.Duration(slow * float64(p.overhead(w)))
 	}
 	length := (left / time.Duration(max(1, turns))).Truncate(10 * time.Millisecond)
 	return max(leastLength, min(usualLength, length))
 }
 
-// overhead guesses how long the beginning and the end of a round take: starting a server and
-// clearing away, and opening the connections that the row's size says.
-func (w row) overhead() time.Duration {
+// overhead guesses how long the beginnings and the ends of a row's rounds take: starting a
+// server and clearing away, and opening the connections that the row's size says.
+func (p *plan) overhead(w row) time.Duration {
 	const round, perConn, perTLS = 80 * time.Millisecond, 150 * time.Microsecond, time.Millisecond
 	conn := perConn
 	if w.proto.tls {
 		conn = perTLS
 	}
-	return round + time.Duration(w.size)*conn
+	return time.Duration(len(p.clientsOf(w))*p.Rounds) * (round + time.Duration(w.size)*conn)
+}
+
+// A clock gives each row of a run its share of the time that is left. What earlier rows took
+// more than planned, as the machine was busy, is taken from the later ones.
+type clock struct {
+	plan     *plan
+	began    time.Time
+	measured time.Duration // of the rows so far
+	planned  time.Duration // what was to be done before and after
+}
+
+// take returns how long the first of the rows that are left is measured; zero: that isn't for
+// the clock to say.
+func (c *clock) take(rows []row) time.Duration {
+	total := c.plan.budget()
+	if total == 0 {
+		return 0
+	}
+	length := c.plan.shared(total-time.Since(c.began), rows, c.slow())
+	c.measured += length * time.Duration(len(c.plan.clientsOf(rows[0])))
+	c.planned += c.plan.overhead(rows[0])
+	return length
+}
+
+// slow is how many times as long as planned things take, within bounds: a single row may have
+// taken its time for reasons of its own.
+func (c *clock) slow() float64 {
+	const most = 3
+	if c.planned == 0 {
+		return 1
+	}
+	return max(1, min(most, float64(time.Since(c.began)-c.measured)/float64(c.planned)))
 }
 
 // clientsOf are those that are in a row.

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -18,8 +19,7 @@ func TestRowsShareTheTime(t *testing.T) {
 		}
 		planned := time.Duration(0)
 		for _, w := range p.rows {
-			n := time.Duration(len(p.clientsOf(w)))
-			planned += n * (p.Duration + time.Duration(p.Rounds)*w.overhead())
+			planned += time.Duration(len(p.clientsOf(w)))*p.Duration + p.overhead(w)
 		}
 		if planned > tt.total || planned < tt.total*8/10 && p.Duration < usualLength {
 			t.Errorf("%d rows of %v take %v with what's between them, want %v", len(p.rows), p.Duration, planned, tt.total)
@@ -28,10 +28,10 @@ func TestRowsShareTheTime(t *testing.T) {
 			t.Errorf("rows of %v: less than that tells little", p.Duration)
 		}
 		half := p.rows[len(p.rows)/2:]
-		if late := p.shared(0, half); late != leastLength {
+		if late := p.shared(0, half, 1); late != leastLength {
 			t.Errorf("with no time left rows take %v, want %v", late, leastLength)
 		}
-		if early := p.shared(tt.total, half); early <= p.Duration && p.Duration < usualLength {
+		if early := p.shared(tt.total, half, 1); early <= p.Duration && p.Duration < usualLength {
 			t.Errorf("with all the time left half of the rows take %v each, want more than %v", early, p.Duration)
 		}
 	}
@@ -59,5 +59,29 @@ func TestTimeIsSharedWhereNothingIsSaid(t *testing.T) {
 		} else if got := p.budget(); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
+	}
+}
+
+// TestClockEndsInTime plays runs on machines of all speeds: what a row does before and after
+// it is measured takes so many times as long as was guessed.
+func TestClockEndsInTime(t *testing.T) {
+	for _, tt := range []struct{ slow, within float64 }{{0.5, 1}, {1, 1.01}, {2, 1.05}, {3, 1.1}} {
+		synctest.Test(t, func(t *testing.T) {
+			p, err := Options{All: true}.planFor(1 << 20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := clock{plan: p, began: time.Now()}
+			for i, w := range p.rows {
+				length := c.take(p.rows[i:])
+				if length < leastLength || length > usualLength {
+					t.Fatalf("row %d takes %v", i, length)
+				}
+				time.Sleep(length*time.Duration(len(p.clientsOf(w))) + time.Duration(tt.slow*float64(p.overhead(w))))
+			}
+			if took := time.Since(c.began); took.Seconds() > allTime.Seconds()*tt.within || took < allTime*8/10 {
+				t.Errorf("with beginnings of %v times the guess the run took %v, want %v", tt.slow, took, allTime)
+			}
+		})
 	}
 }

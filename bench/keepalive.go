@@ -19,6 +19,7 @@ const perConn = 100
 // executed.
 var keepAlive = scenario{
 	name:  "keepalive",
+	quick: []string{"h1"},
 	about: "three POSTs to a GET in a closed loop, to a peer that takes 100 requests on a connection. It announces the end of every other connection, by Connection: close or by a GOAWAY with the last stream's id, as nginx does with keepalive_requests; the others end unannounced, by a FIN in one segment with the last answer (on Linux; elsewhere it comes right behind it). Over HTTP/2 each caller has a client of its own, and so one request at a time on a connection",
 	faults: func(*plan) faults {
 		return faults{

@@ -31,6 +31,7 @@ const (
 // nor begins before the GETs on them are through: until then the client needn't have seen it.
 var midflight = scenario{
 	name:   "midflight",
+	quick:  []string{"h1"},
 	about:  "three POSTs to a GET in a closed loop; the peer cuts one of 25, each once, by FIN, by FIN without close_notify and by RST: after its execution without an answer, or in the middle of the answer, and GETs before their execution, too. Over HTTP/2 it ends the stream by RST_STREAM with various codes, or the connection by a GOAWAY that lets the streams below its last id finish and drops those above; and every second, while no POST is under way, it drops all connections with the GETs on them. POSTs that were executed and cut have to fail, and aren't avoidable; GETs are to succeed by a retry",
 	traced: true,
 	loads:  true,

@@ -23,6 +23,7 @@ const (
 // refuseMost times, so that a client which tries three times gets through.
 var refused = scenario{
 	name:   "refused",
+	quick:  []string{"h2"},
 	about:  "three POSTs to a GET in a closed loop over HTTP/2, to a peer that takes 1 ms to answer and refuses streams (REFUSED_STREAM): the last 16 of each 400 requests; and every 50 ms it lowers SETTINGS_MAX_CONCURRENT_STREAMS from 128 to 4, or raises it again, and refuses what is more than that at once. It refuses no request more than twice",
 	protos: []string{"h2", "h2c"},
 	loads:  true,

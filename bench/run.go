@@ -51,9 +51,10 @@ func (p *plan) run(ctx context.Context) (Report, error) {
 	for _, c := range p.Clients {
 		rep.Clients = append(rep.Clients, ClientNote{c.Name, c.Note, p.absent(c)})
 	}
+	c := clock{plan: p, began: rep.Started}
 	for i, w := range p.rows {
-		if total := p.budget(); total > 0 {
-			w.usual = p.shared(total-time.Since(rep.Started), p.rows[i:])
+		if length := c.take(p.rows[i:]); length > 0 {
+			w.usual = length
 		}
 		results, err := l.results(ctx, w)
 		rep.Results = append(rep.Results, results...)
