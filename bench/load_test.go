@@ -105,6 +105,7 @@ func FuzzParseLoad(f *testing.F) {
 // TestLoadIsRefused checks that a load comes to no scenario that wouldn't keep to it.
 func TestLoadIsRefused(t *testing.T) {
 	steady, burst := []string{"steady"}, []string{"burst"}
+	proxies := []Proxy{{Name: "p", Protos: []string{"h1", "h2"}, Reloads: true}}
 	posts := Load{kind: "replay", log: []arrival{{n: 1, method: "POST"}}}
 	long := Load{kind: "replay", log: []arrival{{n: 1}, {at: 40 * time.Minute, n: 1}}}
 	for _, tt := range []struct {
@@ -116,6 +117,9 @@ func TestLoadIsRefused(t *testing.T) {
 		{"nobody named", Options{Load: load("constant:5")}, ""},
 		{"burst", Options{Load: load("constant:5"), Scenarios: burst}, "scenario burst has arrivals of its own"},
 		{"closed burst", Options{Load: load("closed"), Scenarios: burst}, ""},
+		{"idle-race behind a proxy", Options{Load: load("constant:5"), Proxies: proxies, Scenarios: []string{"idle-race"}}, "scenario idle-race has arrivals of its own"},
+		{"restart behind a proxy", Options{Load: load("constant:5"), Proxies: proxies, Scenarios: []string{"restart"}}, ""},
+		{"nobody named behind a proxy", Options{Load: load("constant:5"), Proxies: proxies}, ""},
 		{"target", Options{Load: load("poisson:5"), Target: "http://h/"}, ""},
 		{"posts to a target", Options{Load: posts, Target: "http://h/"}, "a target gets GETs alone"},
 		{"posts", Options{Load: posts, Scenarios: steady}, ""},

@@ -40,6 +40,14 @@ func (p *plan) resolveLoad(given Options) error {
 	return nil
 }
 
+// takesLoad says whether a scenario can be run with the load: with a closed one all can.
+func (p *plan) takesLoad(s scenario) bool { return s.loads || !p.Load.open() }
+
+// refuseLoad is for a scenario that was named.
+func (p *plan) refuseLoad(scenario string) error {
+	return &UsageError{Option: "load", Value: p.Load.String(), Reason: "scenario " + scenario + " has arrivals of its own", Known: LoadScenarioNames()}
+}
+
 // loadOf is the load of a scenario: those with arrivals of their own have none.
 func (p *plan) loadOf(s scenario) Load {
 	if s.loads {

@@ -69,13 +69,16 @@ func (p *plan) addProxied(s proxied, x Proxy, q proto) {
 
 func (p *plan) chosenProxied() ([]proxied, error) {
 	if len(p.Scenarios) == 0 {
-		return proxiedScenarios, nil
+		return slices.DeleteFunc(slices.Clone(proxiedScenarios), func(s proxied) bool { return !p.takesLoad(s.scenario) }), nil
 	}
 	var chosen []proxied
 	for _, name := range p.Scenarios {
 		i := slices.IndexFunc(proxiedScenarios, func(s proxied) bool { return s.name == name })
 		if i < 0 {
 			return nil, &UsageError{Option: "scenario", Value: name, Reason: "doesn't run behind a proxy", Known: ProxiedScenarioNames()}
+		}
+		if !p.takesLoad(proxiedScenarios[i].scenario) {
+			return nil, p.refuseLoad(name)
 		}
 		if !slices.ContainsFunc(chosen, func(s proxied) bool { return s.name == name }) {
 			chosen = append(chosen, proxiedScenarios[i])

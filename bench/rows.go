@@ -108,8 +108,8 @@ func (p *plan) chosenScenarios() ([]scenario, error) {
 		switch {
 		case i < 0:
 			return nil, &UsageError{Option: "scenario", Value: name, Reason: "unknown", Known: ScenarioNames()}
-		case p.Load.open() && !scenarios[i].loads:
-			return nil, &UsageError{Option: "load", Value: p.Load.String(), Reason: "scenario " + name + " has arrivals of its own", Known: LoadScenarioNames()}
+		case !p.takesLoad(scenarios[i]):
+			return nil, p.refuseLoad(name)
 		case p.target != nil && !scenarios[i].target:
 			return nil, &UsageError{Option: "scenario", Value: name, Reason: "is for the peer alone, and can't run against a target", Known: scenariosThat(func(s scenario) bool { return s.target })}
 		case !slices.ContainsFunc(chosen, func(s scenario) bool { return s.name == name }):
@@ -121,7 +121,7 @@ func (p *plan) chosenScenarios() ([]scenario, error) {
 	}
 	if len(chosen) == 0 {
 		for _, s := range scenarios {
-			if (p.target == nil || s.gentle) && (s.loads || !p.Load.open()) {
+			if (p.target == nil || s.gentle) && p.takesLoad(s) {
 				chosen = append(chosen, s)
 			}
 		}
