@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"sync"
 	"testing"
 	"time"
 )
@@ -35,11 +36,13 @@ func TestFiguresOfTwoRounds(t *testing.T) {
 func TestWatchSeesWhatComesAndGoes(t *testing.T) {
 	w := startWatch()
 	release := make(chan struct{})
+	var wg sync.WaitGroup
 	for range 1000 {
-		go func() { <-release }()
+		wg.Go(func() { <-release })
 	}
 	<-time.After(3 * lookEvery)
 	close(release)
+	wg.Wait()
 	if seen := w.stop(); seen.goroutines < 1000 {
 		t.Errorf("%d goroutines at most, want 1000 and more", seen.goroutines)
 	}
