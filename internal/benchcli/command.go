@@ -41,7 +41,7 @@ func New(known ...bench.Client) *cobra.Command {
 			cli.Unset(cmd, "delay", &o.Delay)
 			cli.Unset(cmd, "duration", &o.Duration)
 			cli.Unset(cmd, "rounds", &o.Rounds)
-			cli.Unset(cmd, "idle-timeout", &o.IdleTimeout)
+			cli.Unset(cmd, "call-timeout", &o.CallTimeout)
 			cli.Named(cmd, "scenario", &o.Scenarios)
 			cli.Named(cmd, "proto", &o.Protos)
 			cli.Named(cmd, "clients", &clients)
