@@ -132,11 +132,11 @@ func (c *call) endedInTurn(e *Error) bool {
 // again is the call that takes c's place.
 func (c *call) again(e *Error) (*call, error) {
 	next := &call{t: c.t, req: c.req, trace: c.trace, opts: c.opts, body: c.body, small: c.small, w: c.w, once: c.once, resent: c.resent, caution: c.caution, settled: c.settled || !c.g.reused, aways: c.aways}
-	if e.Phase == PhaseRefused {
-		next.resent++
-	}
-	if c.endedInTurn(e) {
+	switch {
+	case c.endedInTurn(e):
 		next.aways++
+	case e.Phase == PhaseRefused:
+		next.resent++
 	}
 	if c.body.wasTouched() {
 		body, err := c.req.GetBody()

@@ -59,7 +59,8 @@ type Error struct {
 	// GetBody) and that it was read from: it can't be sent a second time.
 	BodyTouched bool
 	// Resent counts how often the pool had sent the request again before this failure,
-	// because the peer had refused it.
+	// because the peer had refused it. GOAWAYs that ended connections which had served others
+	// count only if such a one is this failure, too: otherwise they are like a stale connection.
 	Resent int
 	Err    error
 }

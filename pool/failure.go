@@ -142,6 +142,9 @@ func (c *call) ended() error {
 // describe adds to e what is known of the call's connection and body.
 func (c *call) describe(e *Error) *Error {
 	e.Reused, e.Idle, e.Resent = c.g.reused, c.g.idle, c.resent
+	if c.endedInTurn(e) {
+		e.Resent += c.aways
+	}
 	e.BodyTouched = c.bodyTouched()
 	return c.g.c.describe(e)
 }

@@ -44,6 +44,33 @@ func TestPatience(t *testing.T) {
 	}
 }
 
+// TestWhatCountsAsResent: what was lost to connections that end in turn takes nothing from the
+// tries which are left for another failure.
+func TestWhatCountsAsResent(t *testing.T) {
+	away := &GoAwayError{LastStreamID: 39}
+	c := &call{req: new(http.Request), g: grant{c: &conn{h: new(host)}}}
+	c.g.c.served.Store(true)
+	for _, e := range []*Error{{Phase: PhaseRefused, Err: away}, {Phase: PhaseUnsent, Err: away}, {Phase: PhaseRefused, Err: io.EOF}, {Phase: PhaseRefused, Err: away}} {
+		next, err := c.again(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next.g, c = c.g, next
+	}
+	for _, tt := range []struct {
+		e    *Error
+		want int
+	}{
+		{&Error{Phase: PhaseSent, Err: io.EOF}, 1},
+		{&Error{Phase: PhaseUnsent, Err: io.EOF}, 1},
+		{&Error{Phase: PhaseRefused, Err: away}, 4},
+	} {
+		if c.describe(tt.e).Resent != tt.want {
+			t.Errorf("%v: Resent = %d, want %d", tt.e.Phase, tt.e.Resent, tt.want)
+		}
+	}
+}
+
 // TestPeerThatTakesFewRequestsOnAConnection has many more callers than a connection
 // takes requests: most lose one connection after the other to those who were quicker.
 func TestPeerThatTakesFewRequestsOnAConnection(t *testing.T) {
