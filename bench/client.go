@@ -17,8 +17,8 @@ import (
 	"example.com/connwise/retry"
 )
 
-// A Client makes the RoundTrippers that are compared. Each round uses a new one, and
-// idle-race one for each caller.
+// A Client makes the RoundTrippers that are compared. Each round uses a new one, some
+// scenarios one for each caller, and burst one for each wave.
 type Client struct {
 	// Name is shown in the rows. Note says in a sentence how the client is configured;
 	// it is printed above the table.
@@ -99,7 +99,7 @@ type Setup struct {
 	Target bool
 }
 
-// DefaultClients are Connwise, NetHTTP and, in the rows of steady, Floor.
+// DefaultClients are Connwise, NetHTTP and, in the rows that it has, Floor.
 func DefaultClients() []Client { return []Client{Connwise(), NetHTTP(), Floor()} }
 
 // NetHTTP is net/http as people run it, with its limit on idle connections raised
@@ -117,7 +117,7 @@ func NetHTTP() Client {
 func Connwise() Client {
 	return Client{
 		Name: "connwise",
-		Note: "retry.Transport (default policy, off with a target) over pool.Transport; Base as net/http's here, ProxyIdleTimeout = the peer's idle timeout where it has one; in burst-warm MinIdlePerHost = what a burst and 100 ms of the rate need, and Warm of as many before; MaxConnsPerHost and MaxWait as given",
+		Note: "retry.Transport (default policy, off with a target) over pool.Transport; Base as net/http's here, ProxyIdleTimeout = the peer's idle timeout where it has one; in burst-warm MinIdlePerHost = what a burst and 100 ms of the rate need, and Warm of as many before; MaxConnsPerHost and MaxWait as given; in hosts and deadaddr Dialer has the Resolver that knows the names, in place of Base.DialContext",
 		New: func(s Setup) (http.RoundTripper, error) {
 			cfg := pool.Config{Base: s.Transport(), ProxyIdleTimeout: s.IdleTimeout, MaxWait: s.MaxWait, MinIdlePerHost: s.Ready}
 			if s.Resolver != nil {
@@ -158,6 +158,9 @@ func (s Setup) Transport() *http.Transport {
 	t.Protocols = protoNamed(s.Proto).protocols()
 	t.ForceAttemptHTTP2 = t.Protocols.HTTP2()
 	t.TLSClientConfig = &tls.Config{RootCAs: s.Roots}
+	if !s.Target {
+		t.Proxy = nil // of the environment: nothing is to leave this machine, and it doesn't know the peer's names
+	}
 	if s.Resolver != nil {
 		t.DialContext = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, Resolver: s.Resolver}).DialContext
 	}
