@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"net/http"
 	"sync"
 	"time"
 )
@@ -21,6 +22,16 @@ type turn struct {
 // It's the load of all scenarios that don't have one of their own.
 func (r *rig) busy(ctx context.Context, method string) {
 	r.drive(ctx, func(c *caller, t turn) { c.callDue(ctx, cmp.Or(t.method, method), t.due) })
+}
+
+// settleIn makes two requests for each caller, or as many as an open load may have at once,
+// that open and settle the connections and are not measured. A target is spared them, and
+// they are left out where they would be half of the calls or more.
+func (r *rig) settleIn(ctx context.Context) {
+	if n := max(r.callers, r.load.atOnce()); r.peer != nil && r.limit > int64(4*n) {
+		r.wave(ctx, r.take(n), http.MethodGet)
+		r.wave(ctx, r.take(n), http.MethodGet)
+	}
 }
 
 // drive is busy for scenarios that do more than call.

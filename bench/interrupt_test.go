@@ -50,10 +50,7 @@ func TestLoadIsTheSameForAll(t *testing.T) {
 		}
 	}
 	for _, r := range rep.Results {
-		due := want
-		if r.Scenario == "steady" {
-			due += 2 * 2 * 32 // the two waves before each round
-		}
+		due := want + 2*2*32 // two waves before each round
 		if r.Requests != due || r.Load != "poisson:2000" || *r.Lost != 0 || r.Unmade != 0 || r.Timeline == nil {
 			t.Errorf("%s %s %s: %d requests by %s, %d lost; want %d", r.Scenario, r.Proto, r.Client, r.Requests, r.Load, *r.Lost, due)
 		}

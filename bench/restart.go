@@ -33,6 +33,7 @@ func restart(ctx context.Context, r *rig) (err error) {
 			return drop()
 		}
 	}
+	r.settleIn(ctx)
 	ways := r.peer.drops(max(1, r.callers/8), quietly)
 	r.measure(func() {
 		err = r.meanwhile(restartEvery, func(n int) error { return ways[n%len(ways)]() }, func() {

@@ -156,20 +156,16 @@ func namesOf[T any](list []T, name func(T) string) []string {
 	return names
 }
 
-// steady keeps all callers busy, after two requests each that open and settle the
-// connections and are not measured. A target is spared them, and they are left out
-// where they would be half of the calls or more.
+// steady keeps all callers busy.
 func steady(ctx context.Context, r *rig) error {
-	if n := max(r.callers, r.load.atOnce()); r.peer != nil && r.limit > int64(4*n) {
-		r.wave(ctx, r.take(n), http.MethodGet)
-		r.wave(ctx, r.take(n), http.MethodGet)
-	}
+	r.settleIn(ctx)
 	r.measure(func() { r.busy(ctx, http.MethodGet) })
 	return nil
 }
 
 // goaway keeps all callers busy; the peer does the rest.
 func goaway(ctx context.Context, r *rig) error {
+	r.settleIn(ctx)
 	r.measure(func() { r.busy(ctx, http.MethodPost) })
 	return nil
 }
