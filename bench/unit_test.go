@@ -172,6 +172,17 @@ func TestSetupSpeaksTheProtocolOfTheRow(t *testing.T) {
 	}
 }
 
+// TestOnlyATargetIsReachedByTheEnvironmentsProxy: the peer's names mean nothing to it, and what
+// is for the peer is to stay on this machine.
+func TestOnlyATargetIsReachedByTheEnvironmentsProxy(t *testing.T) {
+	if tr := (Setup{Proto: "h1"}).Transport(); tr.Proxy != nil {
+		t.Error("the peer is called through the environment's proxy")
+	}
+	if tr := (Setup{Proto: "h1", Target: true}).Transport(); tr.Proxy == nil {
+		t.Error("a target isn't called through the environment's proxy")
+	}
+}
+
 // TestFaultsAreTheSameForBothServers pins that a row differs from the one of another
 // protocol by the protocol alone.
 func TestFaultsAreTheSameForBothServers(t *testing.T) {

@@ -50,7 +50,9 @@ type leaf struct{ setup bench.Setup }
 // dials like httplb's default: 30 s at most, and the address is no name any more.
 func (l leaf) NewRoundTripper(_, _ string, c httplb.TransportConfig) httplb.RoundTripperResult {
 	t := l.setup.Transport()
-	t.Proxy, t.GetProxyConnectHeader = c.ProxyFunc, c.ProxyConnectHeadersFunc
+	if l.setup.Target {
+		t.Proxy, t.GetProxyConnectHeader = c.ProxyFunc, c.ProxyConnectHeadersFunc
+	}
 	t.TLSClientConfig, t.TLSHandshakeTimeout = c.TLSClientConfig, c.TLSHandshakeTimeout
 	t.IdleConnTimeout = cmp.Or(c.IdleConnTimeout, t.IdleConnTimeout)
 	t.MaxResponseHeaderBytes, t.DisableCompression = c.MaxResponseHeaderBytes, c.DisableCompression
