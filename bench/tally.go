@@ -77,7 +77,7 @@ func (t *tally) add(r *rig, rep *peer.Report) {
 	if r.dials != nil { // the peer sees the proxy's connections
 		return
 	}
-	t.record.wasted += wasted(rep)
+	t.record.wasted += int64(rep.Unused)
 	t.record.peak = max(t.record.peak, int64(rep.Peak))
 }
 
@@ -93,17 +93,6 @@ func (t *tally) addTimeline(rec *recorder, dials *dials, rep *peer.Report) {
 		t.timeline = new(Timeline)
 	}
 	t.timeline.add(rec.timeline(accepted))
-}
-
-// wasted counts the connections that never carried a request which was executed.
-func wasted(rep *peer.Report) int64 {
-	n := int64(0)
-	for _, executed := range rep.Conns {
-		if executed == 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // judge compares the peer's executions with what the client said: ids 1 to safe

@@ -18,7 +18,7 @@ type Timeline struct {
 	// BinMillis is the length of a stretch in milliseconds.
 	BinMillis float64 `json:"bin_ms"`
 	// Done counts the calls that got an answer in each stretch, Failed those that failed
-	// in it, and Dials the connections that the peer accepted.
+	// in it, and Dials the connections that the peer accepted, the first 131,072 of a round.
 	Done   []int64 `json:"done"`
 	Failed []int64 `json:"failed"`
 	Dials  []int64 `json:"dials"`

@@ -126,7 +126,11 @@ func (c *conn) execute(q request) {
 	c.srv.oracle.body(&q.body, q.post, c.srv.plan.Load().Upload)
 	c.mu.Lock()
 	c.requests++
+	first := c.requests == 1
 	c.mu.Unlock()
+	if first {
+		c.srv.used.Add(1)
+	}
 }
 
 // reply writes the answer, or the half of it, and closes the connection where its

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"net"
+	"slices"
 	"testing"
 )
 
@@ -66,4 +67,43 @@ func TestCountOfConnections(t *testing.T) {
 	if _, err := h1.Count(); err == nil {
 		t.Error("a closed server counts")
 	}
+}
+
+// TestConnectionsBeyondTheReportedAreCounted: the report has its bounds, and what is summed over
+// all connections hasn't.
+func TestConnectionsBeyondTheReportedAreCounted(t *testing.T) {
+	s, err := Start(nil, Faults{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.mu.Lock()
+	s.count.Accepted = maxReported // as if all of them had been unused
+	s.mu.Unlock()
+	dial(t, s.Addr(), nil)
+	dial(t, s.Addr(), nil).do(1)
+	until(t, func() bool { return s.Count().Accepted == maxReported+2 })
+	if r := s.Report(); r.Unused != maxReported+1 || len(r.AcceptedAt) != 2 {
+		t.Errorf("%d unused and %d times of acceptance, want %d and 2", r.Unused, len(r.AcceptedAt), maxReported+1)
+	}
+}
+
+// TestH2ConnectionsBeyondTheReportedAreCounted is the same over HTTP/2.
+func TestH2ConnectionsBeyondTheReportedAreCounted(t *testing.T) {
+	runH2(t, H2Options{}, func(t *testing.T, s *h2Rig) {
+		s.mu.Lock()
+		s.count.Accepted = maxReported
+		s.mu.Unlock()
+		s.book.mu.Lock()
+		s.book.conns = slices.Repeat([]*H2ConnReport{{}}, maxReported)
+		s.book.mu.Unlock()
+		dial(t, s.Addr(), nil)
+		if _, err := s.call(s.client(), "GET", ""); err != nil {
+			t.Fatal(err)
+		}
+		until(t, func() bool { return s.Count().Accepted == maxReported+2 })
+		if r := s.Report(); r.Unused != maxReported+1 || len(r.AcceptedAt) != 2 {
+			t.Errorf("%d unused and %d times of acceptance, want %d and 2", r.Unused, len(r.AcceptedAt), maxReported+1)
+		}
+	})
 }

@@ -18,7 +18,8 @@ func (c *H2Conn) serveHTTP1() {
 		}
 		c.srv.oracle.execute(q.id)
 		c.srv.oracle.body(&q.body, q.post, c.srv.plan.Load().Upload)
-		c.srv.book.note(c, func(r *H2ConnReport) { r.Received++; r.Executed++ })
+		c.srv.book.note(c, func(r *H2ConnReport) { r.Received++ })
+		c.srv.book.executed(c)
 		if !c.srv.pause(c.srv.plan.Load().Delay) || c.answerHTTP1(q) != nil || q.close {
 			return
 		}

@@ -86,6 +86,7 @@ func (r H2Report) OpenConns() int {
 type h2Book struct {
 	mu         sync.Mutex
 	conns      []*H2ConnReport
+	used       int // connections on which a request was executed, those that aren't in conns included
 	violations []string
 }
 
@@ -103,6 +104,15 @@ func (b *h2Book) note(c *H2Conn, f func(*H2ConnReport)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f(c.report)
+}
+
+// executed counts an execution on c.
+func (b *h2Book) executed(c *H2Conn) {
+	b.note(c, func(r *H2ConnReport) {
+		if r.Executed++; r.Executed == 1 {
+			b.used++
+		}
+	})
 }
 
 func (b *h2Book) violated(c *H2Conn, text string) {
@@ -133,6 +143,7 @@ func (s *H2Server) Report() H2Report {
 	s.mu.Unlock()
 	s.book.mu.Lock()
 	defer s.book.mu.Unlock()
+	r.Unused = r.Accepted - s.book.used
 	for _, c := range s.book.conns {
 		cr := *c
 		cr.GoAways = slices.Clone(c.GoAways)

@@ -83,7 +83,7 @@ func (c *H2Conn) Execute(q *H2Request) {
 	c.mu.Unlock()
 	c.srv.oracle.execute(q.ID)
 	c.srv.oracle.body(&q.check, q.Field(":method") == "POST", c.srv.plan.Load().Upload)
-	c.srv.book.note(c, func(r *H2ConnReport) { r.Executed++ })
+	c.srv.book.executed(c)
 }
 
 // Answer executes q and answers it with a 200. What the client's windows don't allow

@@ -20,11 +20,14 @@ func (c *Count) add(open int) {
 	c.Peak = max(c.Peak, open)
 }
 
+// maxTimes bounds the times of acceptance that a Report has.
+const maxTimes = 1 << 17
+
 // acceptTimes are those of the first connections.
 type acceptTimes []time.Time
 
 func (a *acceptTimes) add() {
-	if len(*a) < maxReported {
+	if len(*a) < maxTimes {
 		*a = append(*a, time.Now())
 	}
 }
@@ -35,7 +38,9 @@ type Report struct {
 	// Conns has the requests executed on each connection, in the order of acceptance;
 	// those past the first 16384 are only counted.
 	Conns []int `json:"conns"`
-	// AcceptedAt has the times of acceptance, of as many.
+	// Unused counts the connections, all of them, on which no request was executed.
+	Unused int `json:"unused"`
+	// AcceptedAt has the times of acceptance, of the first 131072.
 	AcceptedAt []time.Time `json:"accepted_at"`
 	// Requests counts executions, those without a usable id (Uncounted) included.
 	Requests  uint64     `json:"requests"`
@@ -68,6 +73,7 @@ func (s *Server) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.Count = s.countLocked()
+	r.Unused = r.Accepted - int(s.used.Load())
 	r.AcceptedAt = slices.Clone(s.accepted)
 	r.Conns = make([]int, min(r.Accepted, maxReported))
 	for num, n := range s.ended {

@@ -16,6 +16,7 @@ type Server struct {
 	tls    *tls.Config // nil: plain
 	plan   atomic.Pointer[plan]
 	oracle oracle
+	used   atomic.Int64 // connections on which a request was executed
 
 	mu     sync.Mutex // guards what follows; before conn.mu
 	closed bool
