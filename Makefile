@@ -80,9 +80,9 @@ bench-faults: ## FAULT_REQUESTS (50000) per fault scenario and protocol, of idle
 		$$faults --scenario restart,goaway,keepalive,midflight,refused,deadaddr --workers 128 --requests $(FAULT_REQUESTS) || rc=1; \
 		$$faults --scenario idle-race,silent --workers 2000 --idle-timeout 2s --requests $$(($(FAULT_REQUESTS) / 4)) || rc=1; exit $$rc
 
-bench-peers: ## every scenario with other people's clients in the table, in five minutes; PEERS_FLAGS adds flags
+bench-peers: ## every scenario over h1 and h2 with other people's clients, with JSON and a page in bin/ (5 minutes); PEERS_FLAGS adds flags
 	cd bench/peers && $(GO) build -o ../../bin/connwise-peers .
-	bin/connwise-peers --all $(PEERS_FLAGS)
+	bin/connwise-peers --all --proto h1,h2 --rounds 2 --out bin/bench-peers.json --html bin/bench-peers.html $(PEERS_FLAGS)
 
 bench-proxies: build ## the bench behind five real proxies, with a page and JSON in bin/ (5 minutes); PROXIES names others
 	bin/connwise bench --proxy $(PROXIES) --html bin/bench-proxies.html --out bin/bench-proxies.json
