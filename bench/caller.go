@@ -50,7 +50,7 @@ func (c *caller) record(ctx context.Context, id uint64, due time.Time, status in
 		c.get = nil // the transport may not be done with it
 		c.rig.failedCall(id, now, err)
 	case status/100 != 2:
-		c.rig.unexpected(fmt.Errorf("bench: status %d", status))
+		c.rig.unexpected(id, fmt.Errorf("bench: status %d", status))
 	default:
 		c.rig.succeeded(c.num, now, now.Sub(due))
 	}

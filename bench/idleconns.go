@@ -101,7 +101,7 @@ func (c *caller) hold(ctx context.Context) (end func() error, err error) {
 		case err != nil:
 			c.rig.failedCall(id, time.Now(), err)
 		case e.Status/100 != 2:
-			c.rig.unexpected(fmt.Errorf("bench: status %d", e.Status))
+			c.rig.unexpected(id, fmt.Errorf("bench: status %d", e.Status))
 		}
 		return err
 	}, nil

@@ -75,7 +75,7 @@ type Options struct {
 	// A row may take a little longer, as a wave that has begun is ended.
 	Duration time.Duration
 	// Requests is how many requests each row sends, warm-up included, or with a Duration or a
-	// Target at most; its rounds share it. Zero: 1000 with a Target, otherwise Duration alone is the bound.
+	// Target at most; its rounds share it, and none makes more than 67 million. Zero: 1000 with a Target, otherwise Duration alone is the bound.
 	Requests int
 	// Rounds is how often the clients take turns in each row, no more often than there
 	// are Requests. Zero: 3, and behind Proxies, which start anew each time, 2.

@@ -11,7 +11,9 @@ import (
 	"time"
 )
 
-// maxFailedIDs bounds the ids of failed calls that a round keeps.
+// maxFailedIDs bounds the ids that a round keeps of failed calls, and of those that were answered
+// otherwise than by 2xx. A round in which more come ends early, as the peer's record couldn't be
+// compared with what isn't known.
 const maxFailedIDs = 1 << 20
 
 // A rig is one client in one round: it makes the calls and keeps what came of them.
@@ -60,8 +62,7 @@ type rig struct {
 
 	mu     sync.Mutex // guards what follows
 	failed []uint64   // ids of calls that returned an error
-	errs   int64      // the same, counted
-	notOK  int64      // answers that weren't 2xx
+	notOK  []uint64   // ids of answers that weren't 2xx
 	ended  []uint64   // ids of calls that were cancelled, and returned an error
 	storm  bool       // calls are cancelled
 	first  error      // of them all
@@ -203,18 +204,23 @@ func (r *rig) failedCall(id uint64, now time.Time, err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.errs++
-	if len(r.failed) < maxFailedIDs {
-		r.failed = append(r.failed, id)
-	}
+	r.failed = r.keep(r.failed, id)
 	r.note(err)
 }
 
+// keep adds an id. Room is left for the calls that are under way. r.mu is held.
+func (r *rig) keep(ids []uint64, id uint64) []uint64 {
+	if ids = append(ids, id); len(ids) == maxFailedIDs-2*mostOpen {
+		r.taken.Store(r.limit)
+	}
+	return ids
+}
+
 // unexpected records an answer that isn't 2xx.
-func (r *rig) unexpected(err error) {
+func (r *rig) unexpected(id uint64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.notOK++
+	r.notOK = r.keep(r.notOK, id)
 	r.note(err)
 }
 

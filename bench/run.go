@@ -185,7 +185,7 @@ func (l *lab) newRig(w row, c Client, limit int64) (*rig, error) {
 		idleTimeout: f.idle,
 		callTimeout: s.limit,
 		length:      l.length(w) / time.Duration(l.Rounds),
-		limit:       limit,
+		limit:       min(limit, peer.MostIDs),
 		load:        l.loadOf(s),
 		latency:     newLatencies(),
 		timed:       s.timed,

@@ -32,7 +32,7 @@ type Sample struct {
 
 func sampleOf(r *rig, latency *hdrhistogram.Histogram) Sample {
 	s := Sample{
-		Requests: int64(r.ids.total()), Failed: r.errs,
+		Requests: int64(r.ids.total()), Failed: int64(len(r.failed)),
 		P50: micros(latency, 50), P99: micros(latency, 99),
 		WaveP99: median(r.waves, func(w wave) *float64 { return w.p99 }),
 	}

@@ -37,8 +37,8 @@ func (t *tally) add(r *rig, rep *peer.Report) {
 	latency := r.latency.sum()
 	t.samples = append(t.samples, sampleOf(r, latency))
 	t.requests += int64(r.ids.total())
-	t.failed += r.errs
-	t.notOK += r.notOK
+	t.failed += int64(len(r.failed))
+	t.notOK += int64(len(r.notOK))
 	t.unmade += r.unmade
 	t.used.add(r.used)
 	t.latency.Merge(latency)
@@ -64,7 +64,7 @@ func (t *tally) add(r *rig, rep *peer.Report) {
 	if t.record == nil {
 		t.record = new(record)
 	}
-	j := judge(rep.Executed, r.ids.safe.Load(), r.ids.unsafe.Load(), r.failed, r.ended)
+	j := judge(rep.Executed, r.ids.safe.Load(), r.ids.unsafe.Load(), r.failed, slices.Concat(r.ended, r.notOK))
 	j.dials = int64(rep.Accepted)
 	if r.dials != nil {
 		j.dials = r.dials.total()
@@ -97,8 +97,9 @@ func (t *tally) addTimeline(rec *recorder, dials *dials, rep *peer.Report) {
 
 // judge compares the peer's executions with what the client said: ids 1 to safe
 // and unsafeBase+1 to unsafeBase+unsafe were sent, those in failed with an error, those in
-// cancelled may or may not have been executed, and the others got an answer.
-func judge(ex peer.Executions, safe, unsafe uint64, failed, cancelled []uint64) record {
+// either may or may not have been executed, as they were cancelled or a proxy answered in the
+// peer's place, and the others got a 2xx answer.
+func judge(ex peer.Executions, safe, unsafe uint64, failed, either []uint64) record {
 	var j record
 	var executed uint64
 	for _, run := range ex {
@@ -113,7 +114,7 @@ func judge(ex peer.Executions, safe, unsafe uint64, failed, cancelled []uint64) 
 		}
 	}
 	j.lost = int64(safe+unsafe-executed) - j.avoidable
-	for _, id := range cancelled {
+	for _, id := range either {
 		if ex.Count(id) == 0 {
 			j.lost--
 		}

@@ -17,6 +17,9 @@ const (
 	maxPages = 1 << 14 // 64 Mi ids, 64 MiB
 )
 
+// MostIDs is how many ids an oracle can count for sure, in two stretches without gaps.
+const MostIDs = (maxPages - 4) * pageSize
+
 // An oracle counts executions by id. Its memory is bounded: ids beyond maxPages
 // pages are counted in uncounted alone.
 type oracle struct {
