@@ -22,9 +22,14 @@ func checkStrict(o bench.Options, strict []string) error {
 }
 
 // held fails where a row of one of the clients has what none should have, or fewer requests
-// than were to be made.
+// than were to be made, and where there is no row of it that could have.
 func held(rep bench.Report, o bench.Options, strict []string) error {
 	var rows []string
+	for _, name := range strict {
+		if !slices.ContainsFunc(rep.Results, func(r bench.Result) bool { return r.Client == name }) {
+			rows = append(rows, name+" has no row")
+		}
+	}
 	for _, r := range rep.Results {
 		if !slices.Contains(strict, r.Client) {
 			continue

@@ -19,7 +19,7 @@ func TestStrict(t *testing.T) {
 		want   string // in the error; empty: none
 	}{
 		{[]bench.Result{row("connwise", 100, 0), row("net/http", 100, 7)}, "connwise", ""},
-		{[]bench.Result{row("connwise", 100, 0), row("net/http", 100, 7)}, "", ""},
+		{[]bench.Result{row("connwise", 100, 0), row("net/http", 100, 7)}, "connwise,floor", "floor has no row"},
 		{[]bench.Result{row("connwise", 100, 0), row("net/http", 100, 7)}, "connwise,net/http", "silent h1 net/http: 7 failed avoidably"},
 		{[]bench.Result{row("connwise", 100, 1), row("net/http", 100, 7)}, "connwise", "silent h1 connwise: 1 failed avoidably"},
 		{[]bench.Result{row("connwise", 99, 0)}, "connwise", "silent h1 connwise: 99 requests of 100"},
