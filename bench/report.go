@@ -69,6 +69,9 @@ type Result struct {
 	ExecutedTwice *int64 `json:"executed_twice"`
 	// Lost counts calls that were answered with 2xx and never executed.
 	Lost *int64 `json:"lost"`
+	// Violations counts what the peer has seen of the client against RFC 9113, up to 64 in a
+	// round. Over HTTP/1.1 it doesn't look.
+	Violations int64 `json:"violations,omitempty"`
 	// Dials counts the connections that the peer accepted, WastedDials those of them that
 	// never carried a request which was executed, and PeakConns is the most that were open
 	// at one time.

@@ -3,18 +3,11 @@ package bench
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/url"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
-
-// maxFailedIDs bounds the ids that a round keeps of failed calls, and of those that were answered
-// otherwise than by 2xx. A round in which more come ends early, as the peer's record couldn't be
-// compared with what isn't known.
-const maxFailedIDs = 1 << 20
 
 // A rig is one client in one round: it makes the calls and keeps what came of them.
 type rig struct {
@@ -57,6 +50,8 @@ type rig struct {
 	lane     *lane         // when calls were due and answered; nil: not kept
 	leftOpen *int64        // connections, see left; nil: not counted
 	damaged  atomic.Int64  // answers, of those that are looked at
+
+	violations int64 // set by closePeer
 
 	latency *latencies
 
@@ -208,14 +203,6 @@ func (r *rig) failedCall(id uint64, now time.Time, err error) {
 	r.note(err)
 }
 
-// keep adds an id. Room is left for the calls that are under way. r.mu is held.
-func (r *rig) keep(ids []uint64, id uint64) []uint64 {
-	if ids = append(ids, id); len(ids) == maxFailedIDs-2*mostOpen {
-		r.taken.Store(r.limit)
-	}
-	return ids
-}
-
 // unexpected records an answer that isn't 2xx.
 func (r *rig) unexpected(id uint64, err error) {
 	r.mu.Lock()
@@ -230,20 +217,3 @@ func (r *rig) note(err error) {
 		r.first = err
 	}
 }
-
-// ids gives out request ids without gaps: safe methods from 1, the others from
-// unsafeBase + 1, so that the peer's record of them can be told apart.
-type ids struct{ safe, unsafe atomic.Uint64 }
-
-const unsafeBase = 1 << 40
-
-var safeMethods = []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}
-
-func (i *ids) next(method string) uint64 {
-	if slices.Contains(safeMethods, method) {
-		return i.safe.Add(1)
-	}
-	return unsafeBase + i.unsafe.Add(1)
-}
-
-func (i *ids) total() uint64 { return i.safe.Load() + i.unsafe.Load() }

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -267,9 +266,9 @@ func (r *rig) closePeer() (*peer.Report, error) {
 		r.names.close()
 	}
 	ferr := r.closeFront()
-	rep, violation, err := r.peer.close()
-	if violation != nil {
-		r.first = cmp.Or(r.first, violation)
+	rep, violations, err := r.peer.close()
+	if r.violations = int64(len(violations)); r.violations > 0 { // graver than what the peer did
+		r.first = fmt.Errorf("bench: the peer saw %d violations of RFC 9113: %s", r.violations, violations[0])
 	}
 	return &rep, errors.Join(ferr, err)
 }

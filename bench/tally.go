@@ -14,7 +14,7 @@ import (
 // A tally sums the rounds of one row.
 type tally struct {
 	requests, failed, notOK int64
-	unmade                  int64
+	unmade, violations      int64
 	record                  *record // nil with a target
 	used                    usage
 	latency                 *hdrhistogram.Histogram
@@ -40,6 +40,7 @@ func (t *tally) add(r *rig, rep *peer.Report) {
 	t.failed += int64(len(r.failed))
 	t.notOK += int64(len(r.notOK))
 	t.unmade += r.unmade
+	t.violations += r.violations
 	t.used.add(r.used)
 	t.latency.Merge(latency)
 	t.late = max(t.late, r.late)
@@ -127,7 +128,7 @@ func (t *tally) result(w row, client string) Result {
 	t.timeline.shorten()
 	r := Result{
 		Scenario: w.scenario.name, Proto: w.proto.name, Proxy: w.proxyName(), Client: client,
-		Requests: t.requests, Failed: t.failed, Unmade: t.unmade,
+		Requests: t.requests, Failed: t.failed, Unmade: t.unmade, Violations: t.violations,
 		P50: micros(t.latency, 50), P99: micros(t.latency, 99), P999: micros(t.latency, 99.9),
 		Percentiles: percentiles(t.latency),
 		Dialled:     t.dialled, NotOK: t.notOK,

@@ -25,6 +25,9 @@ func TestViolationsAreReported(t *testing.T) {
 			t.Errorf("first error %q, want %q in it", r.FirstError, want)
 		}
 	}
+	if r.Violations != 3 || !strings.Contains(r.Wrong(), "3 against RFC 9113") {
+		t.Errorf("%d violations, wrong is %q", r.Violations, r.Wrong())
+	}
 	if r.Failed != 0 || *r.Lost != 3 || *r.Dials != 3 {
 		t.Errorf("%d failed, %d lost, %d dials; want 0, 3, 3", r.Failed, *r.Lost, *r.Dials)
 	}

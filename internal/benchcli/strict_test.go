@@ -24,6 +24,9 @@ func TestStrict(t *testing.T) {
 		{[]bench.Result{row("connwise", 100, 1), row("net/http", 100, 7)}, "connwise", "silent h1 connwise: 1 failed avoidably"},
 		{[]bench.Result{row("connwise", 99, 0)}, "connwise", "silent h1 connwise: 99 requests of 100"},
 	} {
+		if err := held(bench.Report{Results: tt.rows}, o, nil); err != nil {
+			t.Errorf("not strict: %v", err)
+		}
 		err := held(bench.Report{Results: tt.rows}, o, strings.Split(tt.strict, ","))
 		if (err == nil) != (tt.want == "") || err != nil && err.Error() != "bench: strict: "+tt.want {
 			t.Errorf("strict %s: %v, want %q", tt.strict, err, tt.want)

@@ -42,6 +42,7 @@ var columns = []column{
 	{head{"twice", "", "calls executed more than once, GETs left out"}, func(r bench.Result) string { return count(r.ExecutedTwice) }},
 	{head{"lost", "", "calls answered with success that the server never executed"}, func(r bench.Result) string { return count(r.Lost) }},
 	{head{"damaged", "", "answers and POSTs whose body was another than the one sent"}, func(r bench.Result) string { return count(r.Damaged) }},
+	{head{"violations", "", "what the server has seen of the client against RFC 9113"}, func(r bench.Result) string { return unlessZero(r.Violations) }},
 	{head{"unmade", "", "calls that were due and never made, as more were due than could be taken"}, func(r bench.Result) string { return unlessZero(r.Unmade) }},
 	{head{"cancelled", "", "calls that their caller ended before the answer was read"}, func(r bench.Result) string { return count(r.Cancelled) }},
 	{head{"dials", "", "connections that the server accepted"}, func(r bench.Result) string { return count(r.Dials) }},
