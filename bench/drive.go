@@ -17,7 +17,7 @@ type turn struct {
 }
 
 // busy makes calls as the run's load says: in a closed loop every caller makes one after the
-// other until the round is over, in an open one they are made when they are due.
+// other until the round is over, and one at least, in an open one they are made when they are due.
 //
 // It's the load of all scenarios that don't have one of their own.
 func (r *rig) busy(ctx context.Context, method string) {
@@ -41,7 +41,10 @@ func (r *rig) drive(ctx context.Context, call func(*caller, turn)) {
 		return
 	}
 	r.each(func(c *caller) {
-		for n := 0; r.more(ctx, 1) > 0; n++ {
+		if ctx.Err() == nil && r.take(1) > 0 { // where the machine has been busy with other things until the round's end, too
+			call(c, turn{due: time.Now()})
+		}
+		for n := 1; r.more(ctx, 1) > 0; n++ {
 			call(c, turn{n: n, due: time.Now()})
 		}
 	})

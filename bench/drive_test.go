@@ -71,6 +71,18 @@ func TestOpenLoopCountsFromWhenACallWasDue(t *testing.T) {
 	})
 }
 
+// TestEachCallerMakesACall on a machine that came to it when the round was over: the row would be
+// of nothing otherwise.
+func TestEachCallerMakesACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, p := pacedRig(0, 100)
+		r.callers, r.end = 3, time.Now()
+		if r.busy(t.Context(), http.MethodGet); len(p.at) != 3 {
+			t.Errorf("%d calls of 3 callers, want one each", len(p.at))
+		}
+	})
+}
+
 func TestOpenLoopEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, p := pacedRig(0, 25)

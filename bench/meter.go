@@ -69,7 +69,7 @@ func (u usage) perRequest() (rps float64, cpu *float64, allocs float64) {
 	if haveCPU {
 		cpu = new(round(u.cpu.Seconds()*1e6/n, 1))
 	}
-	return round(n/u.wall.Seconds(), 0), cpu, round(float64(u.mallocs)/n, 1)
+	return round(n/u.wall.Seconds(), 1), cpu, round(float64(u.mallocs)/n, 1)
 }
 
 // setPeaks is for a Result and a Sample.
