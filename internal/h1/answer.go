@@ -89,9 +89,12 @@ func (x *Exchange) answer() (*http.Response, error) {
 	}
 	undelivered := 0
 	for {
-		resp, err := http.ReadResponse(x.br, x.req.Request)
-		if err != nil {
-			return nil, x.headError(err)
+		resp := x.usual()
+		if resp == nil {
+			var err error
+			if resp, err = http.ReadResponse(x.br, x.req.Request); err != nil {
+				return nil, x.headError(err)
+			}
 		}
 		if resp.StatusCode/100 != 1 || resp.StatusCode == http.StatusSwitchingProtocols {
 			if resp.StatusCode == http.StatusExpectationFailed && x.expects && addsExpect(&x.req, x.frame) {
