@@ -218,7 +218,7 @@ func (c *call) ExchangeDone(reusable bool, why wire.End) {
 		if conn.uses == 1 {
 			c.h.noteExchange(conn.idleSince.Sub(began))
 		}
-		if field := c.x.Facts().KeepAlive; field != "" {
+		if field := c.x.(*h1.Exchange).KeepAlive(); field != "" {
 			c.h.noteAnnounced(conn, field)
 		}
 		kept = c.h.put(conn)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/textproto"
+	"time"
 
 	"example.com/connwise/internal/wire"
 
@@ -41,14 +42,14 @@ func (s *source) Read(p []byte) (int, error) {
 	}
 	if stall > 0 {
 		x.mu.Lock()
-		x.timeoutLocked(&x.rstall, stall, wire.WhatReadStall)
+		x.timeoutLocked(&x.alarmsLocked().rstall, stall, wire.WhatReadStall)
 		x.mu.Unlock()
 	}
 	n, err := x.c.nc.Read(p)
 	n = max(0, min(n, len(p)))
 	if stall > 0 {
 		x.mu.Lock()
-		x.rstall.offLocked()
+		x.alarms.rstall.offLocked()
 		x.mu.Unlock()
 	}
 	if n > 0 {
@@ -61,9 +62,12 @@ func (s *source) Read(p []byte) (int, error) {
 }
 
 func (x *Exchange) received(n int) {
-	x.c.touch()
+	x.lastRead = time.Now()
 	if x.budget > 0 {
 		x.budget -= int64(n)
+	}
+	if x.facts.Answered { // only the reading side writes it
+		return
 	}
 	x.mu.Lock()
 	x.facts.Answered = true
@@ -141,7 +145,9 @@ func (x *Exchange) gotHead(resp *http.Response) {
 		resp.ProtoMajor == 1 && x.frame.by != unbounded
 	x.mu.Lock()
 	x.headDone, x.keep = true, keep
-	x.head.offLocked()
+	if x.alarms != nil {
+		x.alarms.head.offLocked()
+	}
 	x.mu.Unlock()
 	if x.expects {
 		// The peer reads on as if the body came (RFC 9110 section 10.1.1): it has to,

@@ -20,7 +20,7 @@ func (x *Exchange) takeBody(resp *http.Response) {
 	x.wire, x.left, x.inBody = resp.Body, resp.ContentLength, true
 	x.untilClose = resp.ContentLength < 0 && len(resp.TransferEncoding) == 0
 	resp.Body = x
-	if x.req.Gzip && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
+	if x.req.Gzip && !x.quiet && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
 		x.gz = wire.NewGunzip(wireReader{x})
 		resp.Header.Del("Content-Encoding")
 		resp.Header.Del("Content-Length")
@@ -37,7 +37,7 @@ func (x *Exchange) Read(p []byte) (int, error) {
 	n, err := x.readLocked(p)
 	over, broken := x.over, x.broken
 	x.over, x.broken = false, nil
-	if x.failure() != nil {
+	if x.br != nil && x.failure() != nil {
 		x.dropReader()
 	}
 	x.rmu.Unlock()
@@ -115,9 +115,15 @@ func (x *Exchange) endReading() {
 	surplus := x.br.Buffered() > 0
 	eof := x.readErr == io.EOF
 	x.dropReader()
-	x.switchOff(&x.rstall) // of a drain
-	x.awaitLastWrite()
 	x.mu.Lock()
+	if x.alarms != nil {
+		x.alarms.rstall.offLocked() // of a drain
+	}
+	if x.lastWriteLocked() {
+		x.mu.Unlock()
+		x.awaitLastWrite()
+		x.mu.Lock()
+	}
 	x.readEnd = true
 	x.surplus = surplus
 	if eof {

@@ -206,20 +206,20 @@ func (u *upload) ends(d time.Duration) bool {
 	}
 }
 
-// awaitLastWrite gives an upload that has only its last Write to finish, or has just
-// begun, a moment, so that the connection can be handed back with the answer.
-func (x *Exchange) awaitLastWrite() {
-	x.mu.Lock()
+// lastWriteLocked reports whether an upload has only its last Write to finish, or has just
+// begun. x.mu is held.
+func (x *Exchange) lastWriteLocked() bool {
 	u := x.up
-	wait := u != nil && (u.taken || u.late) && !x.writeEnd && !x.ended
-	x.mu.Unlock()
-	if !wait {
-		return
-	}
+	return u != nil && (u.taken || u.late) && !x.writeEnd && !x.ended
+}
+
+// awaitLastWrite gives such an upload a moment, so that the connection can be handed back
+// with the answer.
+func (x *Exchange) awaitLastWrite() {
 	t := time.NewTimer(lastWriteWait)
 	defer t.Stop()
 	select {
-	case <-u.sentc:
+	case <-x.up.sentc:
 	case <-t.C:
 	}
 }

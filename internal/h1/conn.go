@@ -74,19 +74,12 @@ type Reader interface {
 	Reads() net.Conn
 }
 
-// LastRead returns when a Read of the connection last returned bytes, with the
-// monotonic and the wall clock's reading. Zero: never.
+// LastRead returns when a Read of the connection last returned bytes, as of the last exchange
+// whose answer was read to its end, with the monotonic and the wall clock's reading. Zero: never.
 func (c *Conn) LastRead() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lastRead
-}
-
-func (c *Conn) touch() {
-	now := time.Now()
-	c.mu.Lock()
-	c.lastRead = now
-	c.mu.Unlock()
 }
 
 // Close closes the connection. An exchange under way fails. Without one a TLS
@@ -171,8 +164,12 @@ func (c *Conn) begin() error {
 	return nil
 }
 
-func (c *Conn) end() {
+// end lets go of the connection. lastRead is zero if it isn't to be used again.
+func (c *Conn) end(lastRead time.Time) {
 	c.mu.Lock()
 	c.busy = false
+	if !lastRead.IsZero() {
+		c.lastRead = lastRead
+	}
 	c.mu.Unlock()
 }

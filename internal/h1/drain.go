@@ -21,7 +21,7 @@ const (
 // ends with http.ErrBodyReadAfterClose. An upload is stopped, unless only its last
 // Write is under way. Later calls do nothing. It returns nil.
 func (x *Exchange) Close() error {
-	if !x.markClosed() {
+	if first, over := x.markClosed(); !first || over && x.gz == nil {
 		return nil
 	}
 	if !x.rmu.TryLock() {
@@ -43,12 +43,13 @@ func (x *Exchange) Close() error {
 	return nil
 }
 
-func (x *Exchange) markClosed() bool {
+// markClosed reports whether it is the first Close, and whether there is nothing left to end.
+func (x *Exchange) markClosed() (first, over bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	first := !x.closed
+	first = !x.closed
 	x.closed = true
-	return first
+	return first, x.ended && x.up == nil
 }
 
 // drain reads the rest of the body and reports whether it's all there, and if not,
@@ -78,7 +79,7 @@ var scratch = sync.Pool{New: func() any { return new([4 << 10]byte) }}
 func (x *Exchange) drainWire() bool {
 	x.inBody = false // one limit for all reads
 	x.mu.Lock()
-	x.setLocked(&x.rstall, drainTime, wire.EndUnread, http.ErrBodyReadAfterClose)
+	x.setLocked(&x.alarmsLocked().rstall, drainTime, wire.EndUnread, http.ErrBodyReadAfterClose)
 	x.mu.Unlock()
 	p := scratch.Get().(*[4 << 10]byte)
 	defer scratch.Put(p)
@@ -102,7 +103,7 @@ func (x *Exchange) endUpload() {
 	x.up.noReads = true
 	last := !x.writeEnd && !x.ended && x.up.taken
 	if last {
-		x.setLocked(&x.head, uploadWait, wire.EndUpload, http.ErrBodyReadAfterClose)
+		x.setLocked(&x.alarmsLocked().head, uploadWait, wire.EndUpload, http.ErrBodyReadAfterClose)
 	}
 	going := !x.writeEnd && !x.ended && !last
 	x.mu.Unlock()

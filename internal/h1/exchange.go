@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"sync"
+	"time"
 
 	"example.com/connwise/internal/wire"
 )
@@ -40,6 +41,8 @@ type Exchange struct {
 	budget     int64         // bytes that the answer's head may still have, -1: no limit
 	readErr    error         // what the connection's Read returned; io.EOF: the peer has closed its side
 	over       bool          // the last Read met the end of wire
+	quiet      bool          // the answer's head has no field that an exchange heeds
+	lastRead   time.Time     // when the connection's Read last returned bytes
 	broken     error         // how the last Read failed on the wire
 
 	mu sync.Mutex // guards the following; nothing that blocks is called under it
@@ -48,9 +51,7 @@ type Exchange struct {
 	begun      bool    // some of it is with the connection, or about to be
 	bodyClosed bool    // Request.Body's Close was called or is about to be
 	facts      wire.Facts
-	head       alarm // on the answer's head, and on what has to end soon
-	wstall     alarm
-	rstall     alarm
+	alarms     *alarms // nil until one was set
 }
 
 // Start sends req on c and returns the answer. It blocks until the answer's head is
@@ -101,6 +102,7 @@ func (x *Exchange) withdraw(r *wire.RequestError) bool {
 		return false
 	}
 	x.ended, x.why, x.err = true, wire.EndError, r
+	x.alarms.offLocked()
 	if x.up != nil {
 		x.up.stopLocked()
 	}
@@ -108,7 +110,7 @@ func (x *Exchange) withdraw(r *wire.RequestError) bool {
 	x.halt()
 	x.closeBody()
 	x.unwatch()
-	x.c.end()
+	x.c.end(time.Time{})
 	return true
 }
 
@@ -120,7 +122,7 @@ func (x *Exchange) abort(err error) error {
 	x.closeBody()
 	x.dropReader()
 	x.unwatch()
-	x.c.end()
+	x.c.end(time.Time{})
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if first && x.writeCameFirst() {
@@ -147,21 +149,27 @@ func (x *Exchange) open(resp *http.Response) *http.Response {
 	default:
 		x.takeBody(resp)
 	}
+	keepAlive := ""
+	if !x.quiet {
+		keepAlive = strings.Join(resp.Header["Keep-Alive"], ",")
+	}
 	x.mu.Lock()
 	x.opened = true
-	x.facts.KeepAlive = strings.Join(resp.Header["Keep-Alive"], ",")
+	x.facts.KeepAlive = keepAlive
 	if x.readEnd && x.up.alive() {
 		resp.Body = x // so that Close can stop the upload, or the look behind its end
 	}
-	failed, why := x.ended, x.why
+	failed, why, over := x.ended, x.why, x.readEnd
 	x.mu.Unlock()
 	if failed { // as the answer came; it's whole, or its body will tell
 		x.closeConn(why)
-		x.conclude(why)
+		x.conclude(why, time.Time{})
 		x.reclaim()
 		return resp
 	}
-	x.settle()
+	if over {
+		x.settle()
+	}
 	return resp
 }
 
@@ -173,3 +181,6 @@ func (x *Exchange) Facts() wire.Facts {
 	f.HeadOnly = x.gated && !x.begun && f.Sent > 0 && !f.Answered
 	return f
 }
+
+// KeepAlive is Facts().KeepAlive for the owner, from when it's told of the end.
+func (x *Exchange) KeepAlive() string { return x.facts.KeepAlive }

@@ -96,7 +96,7 @@ func (x *Exchange) write(p []byte) error {
 		if stall > 0 {
 			piece = p[:min(len(p), stallPiece)]
 			x.mu.Lock()
-			x.timeoutLocked(&x.wstall, stall, wire.WhatWriteStall)
+			x.timeoutLocked(&x.alarmsLocked().wstall, stall, wire.WhatWriteStall)
 			x.mu.Unlock()
 		}
 		n, err := x.c.nc.Write(piece)
@@ -105,7 +105,9 @@ func (x *Exchange) write(p []byte) error {
 			err = io.ErrShortWrite
 		}
 		x.mu.Lock()
-		x.wstall.offLocked()
+		if stall > 0 {
+			x.alarms.wstall.offLocked()
+		}
 		x.facts.Sent += int64(n)
 		x.mu.Unlock()
 		p = p[n:]
@@ -127,7 +129,7 @@ func (x *Exchange) writeFailed(err error) error {
 		return err
 	}
 	if !x.ended && !x.headDone {
-		x.setLocked(&x.head, answerWait, wire.EndError, err)
+		x.setLocked(&x.alarmsLocked().head, answerWait, wire.EndError, err)
 	}
 	return nil
 }
@@ -137,7 +139,7 @@ func (x *Exchange) requestSent() {
 	x.mu.Lock()
 	x.facts.AllSent, x.writeEnd = true, true
 	if d := x.req.ReadLimit(x.c.opt.HeaderTimeout); d > 0 && !x.headDone && !x.ended {
-		x.timeoutLocked(&x.head, d, wire.WhatHeader)
+		x.timeoutLocked(&x.alarmsLocked().head, d, wire.WhatHeader)
 	}
 	x.mu.Unlock()
 }

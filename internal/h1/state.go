@@ -1,6 +1,10 @@
 package h1
 
-import "example.com/connwise/internal/wire"
+import (
+	"time"
+
+	"example.com/connwise/internal/wire"
+)
 
 // An Owner is told of the end of an exchange whose Start has returned an answer:
 // once, outside all locks, from whichever goroutine ended it.
@@ -50,12 +54,13 @@ func (x *Exchange) settle() {
 		return
 	}
 	x.ended, x.why = true, why
+	x.alarms.offLocked()
 	uploading := !x.writeEnd
 	x.mu.Unlock()
 	if why != wire.EndKept {
 		x.closeConn(why)
 	}
-	x.conclude(why)
+	x.conclude(why, x.lastRead) // nothing is read any more
 	if uploading {
 		x.halt()
 	}
@@ -70,6 +75,7 @@ func (x *Exchange) fail(why wire.End, err error) bool {
 		return false
 	}
 	x.ended, x.why, x.err = true, why, err
+	x.alarms.offLocked()
 	opened := x.opened
 	if x.up != nil {
 		x.up.stopLocked()
@@ -77,7 +83,7 @@ func (x *Exchange) fail(why wire.End, err error) bool {
 	x.mu.Unlock()
 	x.closeConn(why)
 	if opened {
-		x.conclude(why)
+		x.conclude(why, time.Time{})
 	}
 	return true
 }
@@ -106,9 +112,9 @@ func (x *Exchange) closeConn(why wire.End) {
 }
 
 // conclude lets go of the connection and tells the owner.
-func (x *Exchange) conclude(why wire.End) {
+func (x *Exchange) conclude(why wire.End, lastRead time.Time) {
 	x.unwatch()
-	x.c.end()
+	x.c.end(lastRead)
 	x.owner.ExchangeDone(why == wire.EndKept, why)
 }
 

@@ -159,17 +159,19 @@ func TestLateAlarm(t *testing.T) {
 		a.answer(200)
 		x := &a.x
 		x.mu.Lock()
-		x.timeoutLocked(&x.rstall, time.Second, wire.WhatReadStall)
+		x.timeoutLocked(&x.alarmsLocked().rstall, time.Second, wire.WhatReadStall)
 		x.mu.Unlock()
 		time.Sleep(time.Second / 2)
 		x.mu.Lock()
-		x.timeoutLocked(&x.rstall, time.Second, wire.WhatReadStall)
+		x.timeoutLocked(&x.alarmsLocked().rstall, time.Second, wire.WhatReadStall)
 		x.mu.Unlock()
 		time.Sleep(time.Second / 2)
-		x.ring(&x.rstall) // the first setting's
-		x.switchOff(&x.rstall)
+		x.ring(&x.alarms.rstall) // the first setting's
+		x.mu.Lock()
+		x.alarms.rstall.offLocked()
+		x.mu.Unlock()
 		time.Sleep(time.Second)
-		x.ring(&x.rstall) // the second's
+		x.ring(&x.alarms.rstall) // the second's
 		a.open()
 		a.reads("hello")
 		a.wantEnd(wire.EndKept)

@@ -30,6 +30,7 @@ type usualHead struct {
 	n      int   // of fields
 	length int64 // Content-Length; -1: there is none
 	sized  bool  // an answer with that status has content
+	loud   bool  // a field is there that an exchange heeds
 }
 
 type span struct{ from, to int32 }
@@ -49,6 +50,7 @@ func (x *Exchange) usual() *http.Response {
 	}
 	resp := h.response(x.req.Request)
 	x.br.Discard(int(h.at))
+	x.quiet = !h.loud
 	if resp.ContentLength > 0 {
 		resp.Body = (*sizedBody)(x)
 	}
@@ -189,6 +191,8 @@ func (h *usualHead) heed(f *usualField) bool {
 		h.length = n
 	case "Connection":
 		return strings.EqualFold(string(value), "keep-alive")
+	case "Keep-Alive", "Content-Encoding":
+		h.loud = true
 	case "Transfer-Encoding", "Trailer", "Pragma": // of which the last stands for Cache-Control
 		return false
 	}
@@ -210,14 +214,26 @@ func (h *usualHead) response(req *http.Request) *http.Response {
 	for i := range h.n {
 		f := &h.fields[i]
 		name, value := s[f.name.from:f.name.to], s[f.value.from:f.value.to]
-		if had := resp.Header[name]; had != nil {
-			resp.Header[name] = append(had, value)
+		if h.repeats(i) {
+			resp.Header[name] = append(resp.Header[name], value)
 			continue
 		}
 		values[i] = value
 		resp.Header[name] = values[i : i+1 : i+1]
 	}
 	return resp
+}
+
+// repeats reports whether a field before the i-th has its name. Most names differ in their
+// length, so this is cheaper than to ask a map.
+func (h *usualHead) repeats(i int) bool {
+	name := h.fields[i].name
+	for _, f := range h.fields[:i] {
+		if f.name.to-f.name.from == name.to-name.from && string(h.b[f.name.from:f.name.to]) == string(h.b[name.from:name.to]) {
+			return true
+		}
+	}
+	return false
 }
 
 // A sizedBody is an exchange as the reader of a body with a Content-Length.

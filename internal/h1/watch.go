@@ -26,7 +26,7 @@ func (x *Exchange) watch(ctx context.Context) {
 	}
 }
 
-// unwatch ends what watches over the exchange: context, Cancel channel and alarms. It
+// unwatch ends what watches over the exchange from outside: context and Cancel channel. It
 // is called once.
 func (x *Exchange) unwatch() {
 	if x.unhook != nil {
@@ -35,11 +35,30 @@ func (x *Exchange) unwatch() {
 	if x.gone != nil {
 		close(x.gone)
 	}
-	x.mu.Lock()
-	x.head.offLocked()
-	x.wstall.offLocked()
-	x.rstall.offLocked()
-	x.mu.Unlock()
+}
+
+// alarms are an exchange's. Most need none.
+type alarms struct {
+	head   alarm // on the answer's head, and on what has to end soon
+	wstall alarm
+	rstall alarm
+}
+
+// offLocked switches all of them off. It may be called for nil.
+func (a *alarms) offLocked() {
+	if a != nil {
+		a.head.offLocked()
+		a.wstall.offLocked()
+		a.rstall.offLocked()
+	}
+}
+
+// alarmsLocked makes them when they are needed. x.mu is held.
+func (x *Exchange) alarmsLocked() *alarms {
+	if x.alarms == nil {
+		x.alarms = new(alarms)
+	}
+	return x.alarms
 }
 
 // An alarm fails its exchange when it isn't switched off in time. It doesn't rely on
@@ -77,12 +96,6 @@ func (a *alarm) offLocked() {
 		a.on = false
 		a.t.Stop()
 	}
-}
-
-func (x *Exchange) switchOff(a *alarm) {
-	x.mu.Lock()
-	a.offLocked()
-	x.mu.Unlock()
 }
 
 // ring is what a's timer does.
