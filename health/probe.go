@@ -59,6 +59,28 @@ func (p *Probe) Look() (Verdict, error) {
 	if err := p.rc.Control(p.look); err != nil {
 		return Dead, err // closed on this side
 	}
+	return p.Glanced()
+}
+
+// Descriptor returns the way to the socket of a plain connection, nil of any other.
+func (p *Probe) Descriptor() syscall.RawConn {
+	if p.own != nil || p.layer != nil || !canPeek {
+		return nil
+	}
+	return p.rc
+}
+
+// Glance is the part of Look that takes the descriptor, for somebody who has it in hand by a
+// syscall.RawConn. It reports whether Glanced would say anything but Dead, and is bound by what
+// binds Look.
+func (p *Probe) Glance(fd uintptr) bool {
+	p.peek(fd)
+	v, _ := judge(p.n, p.err)
+	return v != Dead
+}
+
+// Glanced is what Look would have returned in place of the last Glance.
+func (p *Probe) Glanced() (Verdict, error) {
 	if p.n > 0 {
 		return p.lookCloser()
 	}

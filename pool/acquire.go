@@ -18,6 +18,7 @@ type grant struct {
 	rested  bool      // the watcher is to be told
 	at      time.Time // when it was taken, if it was used before
 	idle    time.Duration
+	late    bool // it wasn't looked at: the exchange is to do that
 }
 
 // A wish is a request's for a connection.
@@ -30,6 +31,7 @@ type wish struct {
 
 	caution *caution // what it asks of an idle connection; nil: nothing
 	taste   *taste   // what it would rather have; nil: anything
+	late    bool     // it can be looked at when the request is written: see looklate.go
 }
 
 // speaks tells whether c, which is idle, can carry the wish's request.
@@ -53,7 +55,7 @@ func (h *host) acquire(ws wish) (g grant, err error) {
 	for {
 		g, err = h.take(ws)
 		if err == nil {
-			g, err = h.admit(g, ws.caution)
+			g, err = h.admit(g, &ws)
 		}
 		switch {
 		case g.c != nil:

@@ -42,6 +42,8 @@ type call struct {
 	x    exchange
 	over atomic.Bool // ExchangeDone or StreamDone was called
 	sent bool        // see noteSent
+	// stale says that the connection was found dead by the look that comes with the write.
+	stale bool
 
 	// once says that a stream refused by REFUSED_STREAM is left to the caller of Attempt.
 	once    bool
@@ -51,7 +53,9 @@ type call struct {
 }
 
 func newCall(t *Transport, req *http.Request) *call {
-	c := &call{t: t, req: req, trace: httptrace.ContextClientTrace(req.Context()), opts: optionsOf(req.Context())}
+	c := calls.Get().(*call)
+	c.t, c.req = t, req
+	c.trace, c.opts = httptrace.ContextClientTrace(req.Context()), optionsOf(req.Context())
 	if req.Body != nil && req.Body != http.NoBody && !inMemory(req) {
 		c.body = &upload{body: req.Body}
 	}
@@ -91,6 +95,9 @@ func (c *call) run() (resp *http.Response, err error) {
 		}
 		resp, e := c.send()
 		switch {
+		case c.stale:
+			c.stale = false
+			continue
 		case e == nil:
 			return resp, nil
 		case c.rejected(e):
@@ -156,7 +163,7 @@ func (c *call) take(begun bool) (err error) {
 		c.trace.GetConn(c.h.key.addr)
 	}
 	//lint:ignore SA1019 http.Client's Timeout sets Cancel for transports that it doesn't know
-	c.g, err = c.h.acquire(wish{c.req.Context(), c.req.Cancel, begun, c.h.speaks.both() && needsHTTP1(c.req), &c.w, c.caution.of(c.h), c.taste()})
+	c.g, err = c.h.acquire(wish{c.req.Context(), c.req.Cancel, begun, c.h.speaks.both() && needsHTTP1(c.req), &c.w, c.caution.of(c.h), c.taste(), c.looksLate()})
 	return err
 }
 

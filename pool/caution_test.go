@@ -77,7 +77,7 @@ func TestDeliveredConnectionHasToBeYoungToo(t *testing.T) {
 		h.mu.Unlock()
 		time.Sleep(time.Second + 1)
 		ca := newCaution(s.request("DELETE", nil)).of(h)
-		if g, err := h.admit(grant{c: c, reused: true}, ca); g.c != nil || err != nil {
+		if g, err := h.admit(grant{c: c, reused: true}, &wish{caution: ca}); g.c != nil || err != nil {
 			t.Errorf("got %+v, %v, want none", g, err)
 		}
 		p.wantClosed()

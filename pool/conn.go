@@ -31,6 +31,7 @@ type conn struct {
 
 	peerClosed atomic.Bool // the watcher saw a FIN or RST
 	served     atomic.Bool // HTTP/2: a request was answered on it
+	late       bool        // HTTP/1: it can be looked at as it is written to. Set with the above.
 	// The transport closed it under its user (Close): the error to report instead of
 	// "use of closed network connection".
 	killed atomic.Pointer[error]
@@ -108,6 +109,7 @@ func (c *conn) openHTTP1(nc net.Conn) {
 		nc = c.vigil
 	}
 	c.h1 = h1.NewConn(nc, &c.h.t.set.h1)
+	c.late = c.h1.LookBy(c.probe)
 }
 
 // onPeerClose runs on the watcher's goroutine when the peer's FIN or RST has arrived. An

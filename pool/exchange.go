@@ -59,7 +59,7 @@ func (c *call) exchange() (*http.Response, *Error) {
 	if conn.h2 != nil {
 		return c.exchangeStream()
 	}
-	x := &h1.Exchange{}
+	x := exchanges.Get().(*h1.Exchange)
 	c.x = x
 	since := conn.idleSince
 	if conn.uses++; conn.uses == 1 {
@@ -84,6 +84,12 @@ func (c *call) exchange() (*http.Response, *Error) {
 		conn.idleSince = since
 		c.h.put(conn) // it is as it was
 		return nil, c.describe(&Error{Phase: PhaseUnsent, Err: &CallerError{CallerRequest, r.Err}})
+	}
+	if err == wire.ErrStale {
+		conn.uses--
+		conn.idleSince = since
+		c.foundStale()
+		return nil, nil
 	}
 	if c.asks {
 		c.noteWord(err)
@@ -136,7 +142,7 @@ func (c *call) prepare() error {
 
 // wire is the request as the connection sends it.
 func (c *call) wire() wire.Request {
-	r := wire.Request{Request: c.req, Small: c.small, Confirm: c.asks, ReadTimeout: c.opts.readTimeout}
+	r := wire.Request{Request: c.req, Small: c.small, Confirm: c.asks, ReadTimeout: c.opts.readTimeout, Look: c.g.late}
 	set := c.t.set
 	r.Gzip = !set.disableCompression && wantsGzip(c.req)
 	r.Close = set.disableKeepAlives && !switchesProtocol(c.req.Header)
@@ -185,7 +191,7 @@ func (c *call) received(resp *http.Response) *http.Response {
 	resp.Request = c.req
 	resp.TLS = c.g.c.tls
 	if resp.Body == io.ReadCloser(c.x) {
-		resp.Body = c
+		resp.Body = c.bodyOf(c.x)
 	}
 	return resp
 }
@@ -209,16 +215,12 @@ func (c *call) ExchangeDone(reusable bool, why wire.End) {
 	c.over.Store(true)
 	conn, kept := c.g.c, false
 	if reusable {
-		began := conn.idleSince
-		if at := conn.h1.LastRead(); !at.IsZero() {
-			conn.idleSince = at
-		} else {
-			conn.idleSince = time.Now()
-		}
+		x, began := c.x.(*h1.Exchange), conn.idleSince
+		conn.idleSince = x.LastRead()
 		if conn.uses == 1 {
 			c.h.noteExchange(conn.idleSince.Sub(began))
 		}
-		if field := c.x.(*h1.Exchange).KeepAlive(); field != "" {
+		if field := x.KeepAlive(); field != "" {
 			c.h.noteAnnounced(conn, field)
 		}
 		kept = c.h.put(conn)

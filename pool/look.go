@@ -10,7 +10,7 @@ import (
 // admit has the last word on a connection that was taken from the idle stack, or
 // delivered. If it may not be used it is retired, and the grant is empty. An error means
 // that there is no point in taking another.
-func (h *host) admit(g grant, ca *caution) (grant, error) {
+func (h *host) admit(g grant, ws *wish) (grant, error) {
 	if g.c.h2 != nil {
 		return h.admitShared(g)
 	}
@@ -19,7 +19,7 @@ func (h *host) admit(g grant, ca *caution) (grant, error) {
 		// woken long after.
 		g.at = time.Now()
 		g.idle = age(g.at, g.c.idleSince)
-		if reason, ok := g.c.judgeHeld(g.at, ca); !ok {
+		if reason, ok := g.c.judgeHeld(g.at, ws.caution); !ok {
 			h.retire(g.c, reason)
 			return grant{}, nil
 		}
@@ -27,10 +27,19 @@ func (h *host) admit(g grant, ca *caution) (grant, error) {
 	if g.rested {
 		g.c.watch.Use()
 	}
+	if ws.late && g.looksLate() {
+		g.late = true
+		return g, nil
+	}
 	reason, err := g.c.look()
 	if err == nil {
 		return g, nil
 	}
+	return h.foundDead(g, reason, err)
+}
+
+// foundDead is admit for a connection that a look found dead.
+func (h *host) foundDead(g grant, reason CloseReason, err error) (grant, error) {
 	if g.wasIdle {
 		h.noteIdleClose(g.c, err)
 	}
@@ -59,7 +68,11 @@ func (c *conn) judgeHeld(now time.Time, ca *caution) (CloseReason, bool) {
 // look asks the kernel, as the last thing before the first byte, whether the peer has
 // closed or sent something nobody asked for. A nil error means that it has not.
 func (c *conn) look() (CloseReason, error) {
-	if v, err := c.probe.Look(); v == health.Dead {
+	return c.judgeLook(c.probe.Look())
+}
+
+func (c *conn) judgeLook(v health.Verdict, err error) (CloseReason, error) {
+	if v == health.Dead {
 		return reasonOfLook(err), err
 	}
 	if c.peerClosed.Load() { // where a look can't tell

@@ -351,7 +351,7 @@ func TestDeliveredConnectionIsJudgedAgain(t *testing.T) {
 		h.holdLocked(c)
 		h.mu.Unlock()
 		time.Sleep(time.Second)
-		if g, err := h.admit(grant{c: c, reused: true}, nil); g.c != nil || err != nil {
+		if g, err := h.admit(grant{c: c, reused: true}, &wish{}); g.c != nil || err != nil {
 			t.Errorf("got %+v, %v, want none", g, err)
 		}
 		p.wantClosed()

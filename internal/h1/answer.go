@@ -45,7 +45,7 @@ func (s *source) Read(p []byte) (int, error) {
 		x.timeoutLocked(&x.alarmsLocked().rstall, stall, wire.WhatReadStall)
 		x.mu.Unlock()
 	}
-	n, err := x.c.nc.Read(p)
+	n, err := x.readConn(p)
 	n = max(0, min(n, len(p)))
 	if stall > 0 {
 		x.mu.Lock()
@@ -55,10 +55,24 @@ func (s *source) Read(p []byte) (int, error) {
 	if n > 0 {
 		x.received(n)
 	}
-	if err != nil {
+	if err != nil && err != errNotSent {
 		x.readErr = err
 	}
 	return n, err
+}
+
+// readConn reads from the connection, behind the request if that is to go out with it.
+func (x *Exchange) readConn(p []byte) (int, error) {
+	if x.merged != nil {
+		return x.merged.begin(p)
+	}
+	return x.c.nc.Read(p)
+}
+
+// openReader makes ready for the answer's head.
+func (x *Exchange) openReader() {
+	x.budget = x.c.opt.maxHeader()
+	x.br = getReader((*source)(x), x.c.opt.ReadBufferSize)
 }
 
 func (x *Exchange) received(n int) {
@@ -83,8 +97,9 @@ func (o *Options) maxHeader() int64 {
 
 // answer reads the final answer's head.
 func (x *Exchange) answer() (*http.Response, error) {
-	x.budget = x.c.opt.maxHeader()
-	x.br = getReader((*source)(x), x.c.opt.ReadBufferSize)
+	if x.br == nil {
+		x.openReader()
+	}
 	if _, err := x.br.Peek(1); err != nil {
 		return nil, err
 	}

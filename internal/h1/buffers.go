@@ -51,23 +51,56 @@ func putReader(br *bufio.Reader) {
 // A buffer is a slice that a pool keeps without allocating for its header.
 type buffer struct{ b []byte }
 
-var heads, uploads, largeUploads sync.Pool // of *buffer
+// A headBuffer is what it takes to send a request's head.
+type headBuffer struct {
+	buffer
+	duplex duplex
+}
+
+var (
+	uploads, largeUploads sync.Pool // of *buffer
+	heads                 sync.Pool // of *headBuffer
+)
 
 func getBuffer(p *sync.Pool, size int) *buffer {
 	buf, _ := p.Get().(*buffer)
 	if buf == nil {
 		buf = new(buffer)
 	}
-	if cap(buf.b) < size {
-		buf.b = make([]byte, 0, size)
-	}
+	buf.grow(size)
 	return buf
 }
 
 func putBuffer(p *sync.Pool, buf *buffer) {
-	if cap(buf.b) > maxKeptBuffer {
-		return // one large request must not pin its memory
+	if buf.empty() {
+		p.Put(buf)
 	}
+}
+
+func getHeadBuffer(size int) *headBuffer {
+	buf, _ := heads.Get().(*headBuffer)
+	if buf == nil {
+		buf = new(headBuffer)
+	}
+	buf.grow(size)
+	return buf
+}
+
+func putHeadBuffer(buf *headBuffer) {
+	if buf.empty() {
+		heads.Put(buf)
+	}
+}
+
+func (buf *buffer) grow(size int) {
+	if cap(buf.b) < size {
+		buf.b = make([]byte, 0, size)
+	}
+}
+
+// empty makes buf ready for its next user. It's false if there is none: one large request must
+// not pin its memory.
+func (buf *buffer) empty() bool {
 	buf.b = buf.b[:0]
-	p.Put(buf)
+	return cap(buf.b) <= maxKeptBuffer
 }

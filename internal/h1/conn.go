@@ -47,14 +47,14 @@ type Conn struct {
 	opt *Options
 
 	top    net.Conn // nc, without what only reads ahead of it (Reader)
+	looker Looker   // nil where a request and its answer take two calls
 	layers int      // from top to raw. Counted, since a caller's type may not allow to compare them.
 
 	once sync.Once // closes nc
 
-	mu       sync.Mutex // guards the following
-	busy     bool       // an exchange is under way
-	closed   bool
-	lastRead time.Time
+	mu     sync.Mutex // guards the following
+	busy   bool       // an exchange is under way
+	closed bool
 }
 
 // NewConn makes a Conn of nc, whose handshake is over, and owns nc from now on.
@@ -72,14 +72,6 @@ func NewConn(nc net.Conn, opt *Options) *Conn {
 type Reader interface {
 	net.Conn
 	Reads() net.Conn
-}
-
-// LastRead returns when a Read of the connection last returned bytes, as of the last exchange
-// whose answer was read to its end, with the monotonic and the wall clock's reading. Zero: never.
-func (c *Conn) LastRead() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.lastRead
 }
 
 // Close closes the connection. An exchange under way fails. Without one a TLS
@@ -164,12 +156,8 @@ func (c *Conn) begin() error {
 	return nil
 }
 
-// end lets go of the connection. lastRead is zero if it isn't to be used again.
-func (c *Conn) end(lastRead time.Time) {
+func (c *Conn) end() {
 	c.mu.Lock()
 	c.busy = false
-	if !lastRead.IsZero() {
-		c.lastRead = lastRead
-	}
 	c.mu.Unlock()
 }

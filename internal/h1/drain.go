@@ -77,10 +77,12 @@ var scratch = sync.Pool{New: func() any { return new([4 << 10]byte) }}
 
 // drainWire reads on within the limits and reports whether the end came.
 func (x *Exchange) drainWire() bool {
-	x.inBody = false // one limit for all reads
-	x.mu.Lock()
-	x.setLocked(&x.alarmsLocked().rstall, drainTime, wire.EndUnread, http.ErrBodyReadAfterClose)
-	x.mu.Unlock()
+	x.inBody = false                                   // one limit for all reads
+	if x.left < 0 || x.left > int64(x.br.Buffered()) { // else it's there
+		x.mu.Lock()
+		x.setLocked(&x.alarmsLocked().rstall, drainTime, wire.EndUnread, http.ErrBodyReadAfterClose)
+		x.mu.Unlock()
+	}
 	p := scratch.Get().(*[4 << 10]byte)
 	defer scratch.Put(p)
 	for sum := 0; sum <= drainBytes; {

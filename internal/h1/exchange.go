@@ -19,29 +19,31 @@ import (
 //
 // After Start has returned an answer with a body, the Exchange is that body.
 type Exchange struct {
-	c       *Conn
-	req     wire.Request
-	owner   Owner
-	trace   *httptrace.ClientTrace
-	frame   framing
-	expects bool          // the head has an expectation, and 100 Continue hasn't come
-	gated   bool          // the body waits for it, or has waited
-	unhook  func() bool   // ends the watch over the context; nil without one
-	gone    chan struct{} // closed at the end, for the watch over Request.Cancel; nil without one
+	c        *Conn
+	req      wire.Request
+	owner    Owner
+	trace    *httptrace.ClientTrace
+	frame    framing
+	unhook   func() bool   // ends the watch over the context; nil without one
+	gone     chan struct{} // closed at the end, for the watch over Request.Cancel; nil without one
+	expects  bool          // the head has an expectation, and 100 Continue hasn't come
+	gated    bool          // the body waits for it, or has waited
+	hookRuns bool          // the context ended just as the exchange did
 
 	// The reading side. It belongs to Start until that returns, then to whom holds rmu.
 	// rmu is taken before mu.
 	rmu        sync.Mutex
+	untilClose bool          // only the connection's end delimits the body
+	inBody     bool          // reads have the stall limit of a body
+	over       bool          // the last Read met the end of wire
+	quiet      bool          // the answer's head has no field that an exchange heeds
 	br         *bufio.Reader // from a pool; nil once the answer is over or has failed
 	wire       io.Reader     // the body as the message's framing delimits it; nil like br
 	gz         *wire.Gunzip  // decodes wire; nil if there is nothing to decode
 	left       int64         // bytes of wire to come, -1 if unknown
-	untilClose bool          // only the connection's end delimits the body
-	inBody     bool          // reads have the stall limit of a body
+	merged     *duplex       // of the first Read, if that is to send the request
 	budget     int64         // bytes that the answer's head may still have, -1: no limit
 	readErr    error         // what the connection's Read returned; io.EOF: the peer has closed its side
-	over       bool          // the last Read met the end of wire
-	quiet      bool          // the answer's head has no field that an exchange heeds
 	lastRead   time.Time     // when the connection's Read last returned bytes
 	broken     error         // how the last Read failed on the wire
 
@@ -61,8 +63,8 @@ type Exchange struct {
 // io.ReadWriteCloser after a switch of protocols (101), and else x itself. The owner
 // is told when the exchange has ended, which may be before Start returns.
 //
-// On an error the connection is closed and the owner isn't told. (Only a *wire.RequestError
-// leaves the connection as it was: it comes before the first byte.) The error is the
+// On an error the connection is closed and the owner isn't told. (Only a *wire.RequestError and
+// wire.ErrStale leave the connection as it was: they come before the first byte.) The error is the
 // cause alone: wire.Ended's, Read's or Write's own, or one of this package's types.
 //
 // Request.Body is closed once in any case, unless Small is set; on an error before
@@ -81,8 +83,8 @@ func (x *Exchange) Start(c *Conn, req wire.Request, owner Owner) (*http.Response
 	}
 	x.watch(ctx)
 	if err := x.send(); err != nil {
-		if r, ok := err.(*wire.RequestError); ok && x.withdraw(r) {
-			return nil, r
+		if leaves(err) && x.withdraw(err) {
+			return nil, err
 		}
 		return nil, x.abort(err)
 	}
@@ -95,23 +97,32 @@ func (x *Exchange) Start(c *Conn, req wire.Request, owner Owner) (*http.Response
 
 // withdraw ends an exchange of which nothing was written, and leaves the connection as it
 // was. It returns false if the exchange has failed in another way meanwhile.
-func (x *Exchange) withdraw(r *wire.RequestError) bool {
+func (x *Exchange) withdraw(err error) bool {
 	x.mu.Lock()
 	if x.ended {
 		x.mu.Unlock()
 		return false
 	}
-	x.ended, x.why, x.err = true, wire.EndError, r
+	x.ended, x.why, x.err = true, wire.EndError, err
 	x.alarms.offLocked()
 	if x.up != nil {
 		x.up.stopLocked()
 	}
 	x.mu.Unlock()
 	x.halt()
-	x.closeBody()
+	if err != wire.ErrStale { // else another connection is to have the request
+		x.closeBody()
+	}
+	x.dropReader()
 	x.unwatch()
-	x.c.end(time.Time{})
+	x.c.end()
 	return true
+}
+
+// leaves reports whether the error leaves the connection as it was.
+func leaves(err error) bool {
+	_, invalid := err.(*wire.RequestError)
+	return invalid || err == wire.ErrStale
 }
 
 // abort ends an exchange that has no answer, and returns why.
@@ -122,7 +133,7 @@ func (x *Exchange) abort(err error) error {
 	x.closeBody()
 	x.dropReader()
 	x.unwatch()
-	x.c.end(time.Time{})
+	x.c.end()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if first && x.writeCameFirst() {
@@ -163,7 +174,7 @@ func (x *Exchange) open(resp *http.Response) *http.Response {
 	x.mu.Unlock()
 	if failed { // as the answer came; it's whole, or its body will tell
 		x.closeConn(why)
-		x.conclude(why, time.Time{})
+		x.conclude(why)
 		x.reclaim()
 		return resp
 	}
@@ -184,3 +195,17 @@ func (x *Exchange) Facts() wire.Facts {
 
 // KeepAlive is Facts().KeepAlive for the owner, from when it's told of the end.
 func (x *Exchange) KeepAlive() string { return x.facts.KeepAlive }
+
+// LastRead returns when a Read of the connection last returned bytes, with the monotonic and the
+// wall clock's reading. It's for the owner, when it is told that the connection is kept.
+func (x *Exchange) LastRead() time.Time { return x.lastRead }
+
+// Spent reports whether the exchange has ended well and nothing that it set going can come back
+// to it: no upload, timer, decoder, or watch over a context. Its caller has seen to it that no
+// Read and no Close is under way.
+func (x *Exchange) Spent() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.ended && x.why == wire.EndKept && x.up == nil && x.alarms == nil &&
+		x.gone == nil && x.gz == nil && !x.hookRuns
+}

@@ -28,26 +28,31 @@ func appendHead(buf []byte, r *wire.Request, f framing, trace *httptrace.ClientT
 		trace = nil
 	}
 	w := headWriter{buf, trace}
+	var room [32]string
+	keys := sortedKeys(room[:0], r.Header) // few: to look through them is cheaper than to ask the map
 	host, err := hostField(r)
 	if err != nil {
 		return buf, err
+	}
+	if slices.Contains(keys, ":protocol") && len(r.Header[":protocol"]) > 0 {
+		return buf, &wire.RequestError{Err: errors.New("extended CONNECT needs HTTP/2, which isn't spoken with this host")}
 	}
 	if err := w.requestLine(r, host); err != nil {
 		return buf, err
 	}
 	w.field("Host", host)
-	w.userAgent(r.Header)
+	w.userAgent(r.Header, slices.Contains(keys, "User-Agent"))
 	if err := w.connection(r, f); err != nil {
 		return buf, err
 	}
-	w.fields(r.Header)
+	w.fields(r.Header, keys)
 	if r.Gzip {
 		w.field("Accept-Encoding", "gzip")
 	}
 	if addsExpect(r, f) {
 		w.field("Expect", "100-continue")
 	}
-	w.fields(r.Extra)
+	w.fields(r.Extra, sortedKeys(room[:0], r.Extra))
 	w.buf = append(w.buf, "\r\n"...)
 	return w.buf, nil
 }
@@ -77,9 +82,6 @@ func (w *headWriter) requestLine(r *wire.Request, host string) error {
 	}
 	if r.URL == nil {
 		return &wire.RequestError{Err: errors.New("nil Request.URL")}
-	}
-	if len(r.Header[":protocol"]) > 0 {
-		return &wire.RequestError{Err: errors.New("extended CONNECT needs HTTP/2, which isn't spoken with this host")}
 	}
 	target := requestTarget(r, host)
 	if hasControl(target) {
@@ -119,11 +121,11 @@ func hasControl(s string) bool {
 
 // userAgent writes the default unless the caller named another; an empty one
 // suppresses the field.
-func (w *headWriter) userAgent(h http.Header) {
+func (w *headWriter) userAgent(h http.Header, named bool) {
 	ua := defaultUserAgent
-	if vv, ok := h["User-Agent"]; ok {
+	if named {
 		ua = ""
-		if len(vv) > 0 {
+		if vv := h["User-Agent"]; len(vv) > 0 {
 			ua = vv[0]
 		}
 	}
@@ -161,11 +163,10 @@ func (w *headWriter) announceTrailer(r *wire.Request) error {
 	return nil
 }
 
-// fields writes h in the order of its keys, without what other fields of Request say.
-// Names that aren't tokens are left out, as net/http does.
-func (w *headWriter) fields(h http.Header) {
-	var room [32]string
-	for _, k := range sortedKeys(room[:0], h) {
+// fields writes h in the order of keys, which are its own, without what other fields of Request
+// say. Names that aren't tokens are left out, as net/http does.
+func (w *headWriter) fields(h http.Header, keys []string) {
+	for _, k := range keys {
 		if !httpguts.ValidHeaderFieldName(k) || derivedField(http.CanonicalHeaderKey(k)) {
 			continue
 		}
@@ -195,7 +196,12 @@ func (w *headWriter) line(k, v string) {
 var noNewlines = strings.NewReplacer("\n", " ", "\r", " ")
 
 // cleanValue returns v so that it stays on its line.
-func cleanValue(v string) string { return textproto.TrimString(noNewlines.Replace(v)) }
+func cleanValue(v string) string {
+	if strings.IndexByte(v, '\n') >= 0 || strings.IndexByte(v, '\r') >= 0 {
+		v = noNewlines.Replace(v)
+	}
+	return textproto.TrimString(v)
+}
 
 func cleanValues(vv []string) []string {
 	out := make([]string, len(vv))

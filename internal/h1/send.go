@@ -26,17 +26,35 @@ func (x *Exchange) send() error {
 			return err
 		}
 	}
-	buf := getBuffer(&heads, x.c.opt.headBuffer())
-	defer putBuffer(&heads, buf)
+	buf := getHeadBuffer(x.c.opt.headBuffer())
+	defer putHeadBuffer(buf)
 	if buf.b, err = appendHead(buf.b, &x.req, x.frame, x.trace); err != nil {
 		return err
 	}
 	x.expects = expectsContinue(&x.req, x.frame)
 	x.gated = x.expects && x.patience() > 0
+	if x.req.Look && (x.streams() || !x.mergeable()) && !x.c.glance() {
+		return wire.ErrStale
+	}
 	if x.streams() {
 		return x.sendHead(buf.b)
 	}
 	return x.sendInline(buf)
+}
+
+// count notes that the connection has accepted n bytes.
+func (x *Exchange) count(n int) {
+	x.mu.Lock()
+	x.facts.Sent += int64(n)
+	x.mu.Unlock()
+}
+
+// sentAll notes that the connection has accepted the request, n bytes, at once.
+func (x *Exchange) sentAll(n int) {
+	x.mu.Lock()
+	x.facts.Sent += int64(n)
+	x.requestSentLocked()
+	x.mu.Unlock()
 }
 
 func (o *Options) headBuffer() int {
@@ -55,7 +73,7 @@ func (x *Exchange) streams() bool {
 }
 
 // sendInline writes head and body at once.
-func (x *Exchange) sendInline(buf *buffer) error {
+func (x *Exchange) sendInline(buf *headBuffer) error {
 	switch x.frame.by {
 	case sized:
 		buf.b = append(buf.b, x.req.Small...)
@@ -63,7 +81,15 @@ func (x *Exchange) sendInline(buf *buffer) error {
 		buf.b = appendChunk(buf.b, x.req.Small)
 		buf.b = appendLastChunk(buf.b, &x.req)
 	}
-	if err := x.write(buf.b); err != nil {
+	if x.mergeable() {
+		return x.sendMerged(&buf.duplex, buf.b)
+	}
+	return x.sendPlain(buf.b)
+}
+
+// sendPlain writes p, the rest of the request.
+func (x *Exchange) sendPlain(p []byte) error {
+	if err := x.write(p); err != nil {
 		x.traceWrote(err)
 		return x.writeFailed(err)
 	}
@@ -137,11 +163,15 @@ func (x *Exchange) writeFailed(err error) error {
 // requestSent marks the whole request as accepted.
 func (x *Exchange) requestSent() {
 	x.mu.Lock()
+	x.requestSentLocked()
+	x.mu.Unlock()
+}
+
+func (x *Exchange) requestSentLocked() {
 	x.facts.AllSent, x.writeEnd = true, true
 	if d := x.req.ReadLimit(x.c.opt.HeaderTimeout); d > 0 && !x.headDone && !x.ended {
 		x.timeoutLocked(&x.alarmsLocked().head, d, wire.WhatHeader)
 	}
-	x.mu.Unlock()
 }
 
 func (x *Exchange) traceHead() {
@@ -177,6 +207,6 @@ func appendChunk(b, p []byte) []byte {
 // appendLastChunk appends the end of a chunked body with r's trailer section.
 func appendLastChunk(b []byte, r *wire.Request) []byte {
 	w := headWriter{buf: append(b, "0\r\n"...)}
-	w.fields(r.Trailer)
+	w.fields(r.Trailer, sortedKeys(nil, r.Trailer))
 	return append(w.buf, "\r\n"...)
 }

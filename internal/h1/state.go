@@ -1,10 +1,6 @@
 package h1
 
-import (
-	"time"
-
-	"example.com/connwise/internal/wire"
-)
+import "example.com/connwise/internal/wire"
 
 // An Owner is told of the end of an exchange whose Start has returned an answer:
 // once, outside all locks, from whichever goroutine ended it.
@@ -60,7 +56,7 @@ func (x *Exchange) settle() {
 	if why != wire.EndKept {
 		x.closeConn(why)
 	}
-	x.conclude(why, x.lastRead) // nothing is read any more
+	x.conclude(why)
 	if uploading {
 		x.halt()
 	}
@@ -83,7 +79,7 @@ func (x *Exchange) fail(why wire.End, err error) bool {
 	x.mu.Unlock()
 	x.closeConn(why)
 	if opened {
-		x.conclude(why, time.Time{})
+		x.conclude(why)
 	}
 	return true
 }
@@ -112,9 +108,9 @@ func (x *Exchange) closeConn(why wire.End) {
 }
 
 // conclude lets go of the connection and tells the owner.
-func (x *Exchange) conclude(why wire.End, lastRead time.Time) {
+func (x *Exchange) conclude(why wire.End) {
 	x.unwatch()
-	x.c.end(lastRead)
+	x.c.end()
 	x.owner.ExchangeDone(why == wire.EndKept, why)
 }
 

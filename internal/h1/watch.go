@@ -30,7 +30,7 @@ func (x *Exchange) watch(ctx context.Context) {
 // is called once.
 func (x *Exchange) unwatch() {
 	if x.unhook != nil {
-		x.unhook()
+		x.hookRuns = !x.unhook()
 	}
 	if x.gone != nil {
 		close(x.gone)

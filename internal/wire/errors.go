@@ -20,6 +20,10 @@ func (e *RequestError) Error() string { return "invalid request: " + e.Err.Error
 // Unwrap returns the cause.
 func (e *RequestError) Unwrap() error { return e.Err }
 
+// ErrStale is why an exchange wasn't begun whose Request.Look has found that something has come:
+// no byte of the request was sent.
+var ErrStale = errors.New("connwise: something had come before the request")
+
 // A BodyError wraps what the caller's request body did wrong: an error of its Read
 // or Close, a panic in them, or a length that isn't the request's ContentLength.
 type BodyError struct{ Err error }

@@ -32,6 +32,10 @@ type Request struct {
 	// written, and then each Read of its body, in place of what the connection's Options say for
 	// both. Negative: no limit. Zero: as they say.
 	ReadTimeout time.Duration
+	// Look asks an HTTP/1.1 connection to look at itself, as its h1.Conn.LookBy has it, as the
+	// last thing before the first byte. If something has arrived the error is ErrStale, and
+	// Request.Body isn't closed. It must not be set where LookBy returned false.
+	Look bool
 	// Small, when not nil, is the whole body, which the caller has taken from an
 	// in-memory body. Request.Body is then neither read nor closed.
 	Small []byte
