@@ -11,10 +11,10 @@ func (c *call) looksLate() bool {
 	return c.trace == nil && c.body == nil && c.caution == nil && !c.hooked()
 }
 
-// looksLate tells whether the granted connection can, and was used before: what comes of one
+// looksLate tells whether the granted connection can, and has been in the pool: what comes of one
 // straight from its dial is told to the caller.
 func (g *grant) looksLate() bool {
-	return g.reused && g.c.late && g.c.trace == nil && !g.c.peerClosed.Load()
+	return (g.reused || g.wasIdle) && g.c.late && g.c.trace == nil && !g.c.peerClosed.Load()
 }
 
 // foundStale retires the connection that the late look has found dead.

@@ -132,6 +132,7 @@ func TestWhoLooksLate(t *testing.T) {
 		g    grant
 	}{
 		"reused":           {true, grant{c: &conn{late: true}, reused: true}},
+		"idle, not used":   {true, grant{c: &conn{late: true}, wasIdle: true}},
 		"new":              {false, grant{c: &conn{late: true}}},
 		"no socket":        {false, grant{c: &conn{}, reused: true}},
 		"traced":           {false, grant{c: &conn{late: true, trace: &connTrace{}}, reused: true}},
