@@ -56,7 +56,7 @@ func (l Load) lasts() time.Duration {
 	if len(l.log) == 0 {
 		return 0
 	}
-	return l.log[len(l.log)-1].at + time.Millisecond
+	return min(l.log[len(l.log)-1].at, math.MaxInt64-time.Millisecond) + time.Millisecond
 }
 
 // posts says whether a recorded log has POSTs.

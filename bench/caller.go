@@ -64,7 +64,7 @@ func (c *caller) roundTrip(ctx context.Context, method string, id uint64) (statu
 		ctx, cancel = c.rig.bounded(outer, limit)
 		defer cancel()
 		defer func() {
-			if err != nil && ctx.Err() != nil && outer.Err() == nil {
+			if err != nil && ctx.Err() != nil && outer.Err() == nil && !errors.Is(err, context.Cause(ctx)) {
 				err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 			}
 		}()

@@ -63,7 +63,7 @@ var columns = []column{
 	{name: "goroutines", cell: func(r Result) string { return count(r.PeakGoroutines) }, some: true, wide: true},
 	{name: "fds", cell: func(r Result) string { return count(r.PeakFDs) }, some: true, wide: true},
 	{name: "MiB grown", cell: func(r Result) string { return mebibytes(r.PeakRSS) }, some: true, wide: true},
-	{name: "syscalls", cell: func(r Result) string { return number(r.Syscalls) }, some: true, wide: true},
+	{name: "reads+writes", cell: func(r Result) string { return number(r.Syscalls) }, some: true, wide: true},
 }
 
 // narrowColumns are those of a narrow table: what none of the rows has something to say on
@@ -181,6 +181,9 @@ func ratio(q *Ratio) string {
 func shortRatio(q *Ratio) string {
 	if q == nil {
 		return nothing
+	}
+	if q.Low == q.High { // one round says nothing of how far it may be off
+		return fmt.Sprintf("%.2f", q.Median)
 	}
 	return fmt.Sprintf("%.2f ±%.2f", q.Median, max(q.Median-q.Low, q.High-q.Median))
 }

@@ -2,11 +2,13 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"slices"
@@ -156,8 +158,8 @@ func (c *bare) exchange(e *Exchange) error {
 		if end := bytes.Index(s.answer, []byte("\r\n\r\n")); end >= 0 && len(s.answer) == end+4+smallBody {
 			break
 		}
-		if err != nil || n == 0 {
-			return fmt.Errorf("bench: floor: no whole answer: %w", err)
+		if err != nil || n == 0 { // n is 0 without an error where the answer is longer than there is room
+			return fmt.Errorf("bench: floor: no answer of %d bytes: %w", smallBody, cmp.Or(err, io.ErrShortBuffer))
 		}
 	}
 	return s.read(e)

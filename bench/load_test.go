@@ -2,6 +2,7 @@ package bench
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,6 +129,7 @@ func TestLoadIsRefused(t *testing.T) {
 		{"workers", Options{Load: load("constant:5"), Scenarios: steady, Workers: 4}, "is for a closed load"},
 		{"ramp without an end", Options{Load: load("ramp:1-5"), Scenarios: steady, Requests: 10}, "must be said, by duration"},
 		{"ramp", Options{Load: load("ramp:1-5"), Scenarios: steady, Requests: 10, Duration: time.Second}, ""},
+		{"a log of ages", Options{Load: Load{kind: "replay", file: "ages", log: []arrival{{n: 1}, {at: math.MaxInt64, n: 1}}}, Scenarios: steady}, "more than an hour in 3 rounds"},
 		{"too long a log", Options{Load: long, Scenarios: steady}, "more than an hour in 3 rounds"},
 		{"too long a log, cut", Options{Load: long, Scenarios: steady, Duration: time.Minute}, ""},
 		{"a long log once", Options{Load: long, Scenarios: steady, Rounds: 1}, ""},

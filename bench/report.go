@@ -132,13 +132,16 @@ type Result struct {
 
 	// PeakGoroutines and PeakFDs are the most of this process at one time, as looked at
 	// every 50 ms, the loop that makes the calls included. PeakRSS is by how many bytes its
-	// memory grew meanwhile, from what it was after a collection of garbage. Syscalls counts
-	// those per request that read or wrote (read and write, not recvfrom, sendfile and such).
-	// Nil where the system doesn't tell: Linux alone tells all of them.
+	// memory grew meanwhile, from what it was after a collection of garbage. Syscalls counts the
+	// calls of read and write per request, as the system keeps no other count: recvfrom, sendmsg,
+	// epoll_wait, futex and such aren't in it. Connwise makes one recvfrom for each request over
+	// HTTP/1.1, and over HTTP/2 with TLS it reads and writes by recvfrom and sendmsg alone, so that
+	// the figure can't be compared with another client's. Nil where the system doesn't tell: Linux
+	// alone tells all of them.
 	PeakGoroutines *int64   `json:"peak_goroutines"`
 	PeakFDs        *int64   `json:"peak_fds"`
 	PeakRSS        *int64   `json:"peak_rss_growth_bytes"`
-	Syscalls       *float64 `json:"syscalls_per_request"`
+	Syscalls       *float64 `json:"reads_writes_per_request"`
 
 	// TimersLate is the longest, in milliseconds, that a timer of this process was late
 	// meanwhile, as the machine was busy. Where it comes near a tenth of the idle timeout, failures

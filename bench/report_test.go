@@ -10,7 +10,7 @@ func TestJSONShape(t *testing.T) {
 	names := []string{
 		"scenario", "proto", "client", "requests", "failed", "avoidable", "executed_twice", "lost", "dials", "wasted_dials", "peak_conns", "dialled",
 		"p50_us", "p99_us", "p999_us", "waves", "wave_p50_us", "wave_p99_us", "wave_dials", "rps", "cpu_us_per_request", "allocs_per_request",
-		"cpu_ratio", "peak_goroutines", "peak_fds", "peak_rss_growth_bytes", "syscalls_per_request", "samples",
+		"cpu_ratio", "peak_goroutines", "peak_fds", "peak_rss_growth_bytes", "reads_writes_per_request", "samples",
 	}
 	var b strings.Builder
 	rep := Report{Results: []Result{{Scenario: "steady", Dials: new(int64(3)), NotOK: 1, FirstError: "x"}}}

@@ -27,7 +27,7 @@ type Sample struct {
 	PeakGoroutines *int64   `json:"peak_goroutines"`
 	PeakFDs        *int64   `json:"peak_fds"`
 	PeakRSS        *int64   `json:"peak_rss_growth_bytes"`
-	Syscalls       *float64 `json:"syscalls_per_request"`
+	Syscalls       *float64 `json:"reads_writes_per_request"`
 }
 
 func sampleOf(r *rig, latency *hdrhistogram.Histogram) Sample {

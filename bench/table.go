@@ -91,13 +91,20 @@ func writeRows(w io.Writer, results []Result, shown []column, left int) error {
 	return texttable.Write(w, names, rows, left)
 }
 
+func rounds(n int) string {
+	if n == 1 {
+		return "1 round"
+	}
+	return fmt.Sprintf("%d rounds", n)
+}
+
 // writeRemarks says of each row what its figures can't, and which there aren't.
 func (r Report) writeRemarks(w io.Writer) error {
 	for _, row := range r.Results {
 		name := row.Key().String() + ": "
 		var err error
 		if row.Partial {
-			_, err = fmt.Fprintf(w, "%sended early, the figures are of %d rounds\n", name, len(row.Samples))
+			_, err = fmt.Fprintf(w, "%sended early, the figures are of %s\n", name, rounds(len(row.Samples)))
 		}
 		if row.Unmade > 0 && err == nil {
 			_, err = fmt.Fprintf(w, "%s%d calls were due and never made: more than it could take\n", name, row.Unmade)

@@ -20,7 +20,7 @@ const unknown = -1
 type figures struct {
 	goroutines, fds int64
 	resident        int64 // bytes of memory
-	syscalls        int64 // that read or wrote, since the process began
+	syscalls        int64 // of read and write, since the process began
 }
 
 // raise has each be the greater one, and syscalls the later one.

@@ -103,10 +103,12 @@ are in --wide alone):
               allocations, the loop that makes the calls included
   of net/http the quotient of that CPU time and net/http's (or another client's, if it says
               so) in each round: the median, and how far the rounds went from it
-  goroutines, fds, MiB grown, syscalls (--wide)
+  goroutines, fds, MiB grown, reads+writes (--wide)
               the most of this process at one time, by how much its memory grew from what it
-              was after a collection of garbage, and its system calls per request that read
-              or wrote; Linux tells all of them
+              was after a collection of garbage, and its calls of read and write per request;
+              Linux tells all of them, and counts no other system calls: not connwise's
+              recvfrom, one for each request over HTTP/1.1, nor recvfrom and sendmsg, by which
+              alone it reads and writes over HTTP/2 with TLS. So clients can't be compared by it
 
 Progress goes to stderr, as a bar on a terminal and as a line for each row elsewhere. An
 interrupt (Ctrl-C) ends the run and what is complete is reported: of the row under way the
@@ -117,8 +119,11 @@ of a row got a 2xx answer. A second interrupt ends it at once.
 requests, failed, avoidable, executed_twice, lost, dials, wasted_dials, peak_conns, dialled,
 p50_us, p99_us, p999_us, waves, wave_p50_us, wave_p99_us, wave_dials, rps,
 cpu_us_per_request, allocs_per_request, cpu_ratio, peak_goroutines, peak_fds,
-peak_rss_growth_bytes, syscalls_per_request; null where nothing is known. samples are the
-rounds, and beside the results are seed, machine and clients.
+peak_rss_growth_bytes, reads_writes_per_request; null where nothing is known. Where there is
+such a thing also size, proxy, unmade, violations, cancelled, left_open, overtaken, wait_p50_us,
+wait_p99_us, mib_per_s, cpu_us_per_mib, damaged, cpu_ratio_to, timers_late_ms, percentiles and
+timeline. samples are the rounds, and beside the results are command, started, seed, machine,
+clients, proxies and skipped.
 `
 
 // reportHelp tells of the files.

@@ -32,7 +32,7 @@ var metrics = []metric{
 	{name: "p99", unit: "us", timed: true, row: func(r *bench.Result) *float64 { return r.P99 }, round: func(s *bench.Sample) *float64 { return s.P99 }},
 	{name: "wave p99", unit: "us", timed: true, row: func(r *bench.Result) *float64 { return r.WaveP99 }, round: func(s *bench.Sample) *float64 { return s.WaveP99 }},
 	{name: "rate", unit: "req/s", timed: true, more: true, row: func(r *bench.Result) *float64 { return &r.RPS }, round: func(s *bench.Sample) *float64 { return &s.RPS }},
-	{name: "syscalls", unit: "/req", row: func(r *bench.Result) *float64 { return r.Syscalls }, round: func(s *bench.Sample) *float64 { return s.Syscalls }},
+	{name: "reads+writes", unit: "/req", row: func(r *bench.Result) *float64 { return r.Syscalls }, round: func(s *bench.Sample) *float64 { return s.Syscalls }},
 	{name: "dials", perRequest: true, row: func(r *bench.Result) *float64 { return whole(r.Dials) }, round: func(s *bench.Sample) *float64 { return whole(s.Dials) }},
 }
 

@@ -62,7 +62,7 @@ var columns = []column{
 	{head{"CPU", "µs/MiB", "the process's CPU time per MiB of bodies"}, func(r bench.Result) string { return fixed(r.CPUPerMiB, 0) }},
 	{head{"CPU ratio", "", "CPU per request of the reference's, round by round: median, least and greatest"}, func(r bench.Result) string { return ratio(r.CPURatio) }},
 	{head{"allocs", "per req", "allocations per request"}, func(r bench.Result) string { return fixed(&r.AllocsPerRequest, 1) }},
-	{head{"syscalls", "per req", "system calls that read or wrote, per request"}, func(r bench.Result) string { return fixed(r.Syscalls, 2) }},
+	{head{"reads and writes", "per req", "calls of read(2) and write(2) per request; others, as connwise's of recvfrom and sendmsg, the system doesn't count, so that clients can't be compared by it"}, func(r bench.Result) string { return fixed(r.Syscalls, 2) }},
 	{head{"goroutines", "peak", "most goroutines at one time"}, func(r bench.Result) string { return count(r.PeakGoroutines) }},
 	{head{"fds", "peak", "most file descriptors at one time"}, func(r bench.Result) string { return count(r.PeakFDs) }},
 	{head{"memory", "MiB more", "how much the resident memory grew"}, func(r bench.Result) string { return mebibytes(r.PeakRSS) }},
