@@ -13,9 +13,10 @@ import (
 // A duplex sends a request and begins to read its answer in one call to a plain socket. Two
 // calls, a Write and a Read, would try to read at once what can't have come yet, and would
 // take the descriptor twice. The look at the connection (wire.Request.Look) is a part of it:
-// nothing can come between that and the first byte, and as it comes after the runtime's poller
-// has forgotten what it knew of the socket, nothing that was there before the request is
-// waited for in vain.
+// nothing can come between that and the first byte. It comes after the runtime's poller has
+// forgotten what it knew of the socket, so what it doesn't find the poller will tell of. Without
+// the look a read right behind the write has to do that: what had come before, an early answer or
+// an end, would else be waited for in vain, as the poller tells of it once.
 type duplex struct {
 	step func(fd uintptr) bool // d.stepNow, bound once; nil: never needed
 
@@ -77,12 +78,7 @@ func (d *duplex) begin(in []byte) (int, error) {
 // something to read. It returns false to wait for that.
 func (d *duplex) stepNow(fd uintptr) bool {
 	if d.sent {
-		n, err := readNow(fd, d.in)
-		if wouldBlock(err) {
-			return false
-		}
-		d.read, d.err = n, syscallError("read", err)
-		return true
+		return d.readStep(fd)
 	}
 	if d.looked = !d.x.req.Look || d.x.c.looker.Glance(fd); !d.looked {
 		return true
@@ -97,7 +93,17 @@ func (d *duplex) stepNow(fd uintptr) bool {
 	}
 	d.sent = true
 	d.x.sentAll(n)
-	return false
+	return !d.x.req.Look && d.readStep(fd)
+}
+
+// readStep reads, and returns false if there is nothing yet.
+func (d *duplex) readStep(fd uintptr) bool {
+	n, err := readNow(fd, d.in)
+	if wouldBlock(err) {
+		return false
+	}
+	d.read, d.err = n, syscallError("read", err)
+	return true
 }
 
 // glance takes the look by itself.

@@ -196,17 +196,52 @@ func TestLookBeforeTheFirstByte(t *testing.T) {
 	}
 }
 
-// Without the look nobody may wait in vain for what had come before: it's taken for the answer.
+// Without the look nobody may wait in vain for what had come before: it's taken for the answer,
+// or its end. The runtime's poller has told of it by then, and doesn't again.
 func TestMergedWithoutALook(t *testing.T) {
-	p := newPair(t, Options{}, true)
-	a := p.start(get(t))
-	p.hear()
-	io.WriteString(p.peer, ok5)
-	a.answer(200)
-	a.reads("hello")
-	if a.wantEnd(wire.EndKept); p.eye.calls != 1 || p.eye.glances != 0 {
-		t.Errorf("%d calls and %d looks, want one and none", p.eye.calls, p.eye.glances)
+	for name, come := range map[string]func(p *pair){
+		"answered":           func(p *pair) {},
+		"answered before":    func(p *pair) { io.WriteString(p.peer, ok5) },
+		"half-closed before": func(p *pair) { p.peer.CloseWrite() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, Options{HeaderTimeout: 10 * time.Second}, true)
+			if name != "answered" {
+				p.told(func() { come(p) })
+			}
+			a := p.start(get(t))
+			p.hear()
+			switch name {
+			case "answered":
+				io.WriteString(p.peer, ok5)
+				fallthrough
+			case "answered before":
+				a.answer(200)
+				a.reads("hello")
+				a.wantEnd(wire.EndKept)
+			default:
+				a.failsWith(io.EOF)
+			}
+			if p.eye.calls != 1 || p.eye.glances != 0 {
+				t.Errorf("%d calls and %d looks, want one and none", p.eye.calls, p.eye.glances)
+			}
+		})
 	}
+}
+
+// told has something come, and waits until the runtime's poller has told of it.
+func (p *pair) told(come func()) {
+	rc, _ := p.nc.SyscallConn()
+	asked := false
+	rc.Read(func(fd uintptr) bool {
+		if !asked {
+			asked = true
+			come()
+			return false
+		}
+		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK)
+		return !wouldBlock(err)
+	})
 }
 
 // A socket that takes only a part is written to again, and every byte is counted once.
