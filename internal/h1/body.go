@@ -113,7 +113,7 @@ func (w wireReader) Read(p []byte) (int, error) { return w.x.readWire(p) }
 // endReading notes that the answer is over. x.rmu is held, or Start runs.
 func (x *Exchange) endReading() {
 	surplus := x.br.Buffered() > 0
-	eof := x.readErr == io.EOF
+	broken := x.readErr != nil // an end, or what came with the answer's last bytes
 	x.dropReader()
 	x.mu.Lock()
 	if x.alarms != nil {
@@ -126,7 +126,7 @@ func (x *Exchange) endReading() {
 	}
 	x.readEnd = true
 	x.surplus = surplus
-	if eof {
+	if broken {
 		x.keep = false
 	}
 	x.mu.Unlock()
