@@ -152,3 +152,24 @@ func (x *Exchange) dropGzip() {
 		x.gz.Drop(io.EOF)
 	}
 }
+
+// A sizedBody is an exchange as the reader of a body with a Content-Length.
+type sizedBody Exchange
+
+// Read reads from the body and returns io.EOF with its last bytes. readWire counts them.
+func (s *sizedBody) Read(p []byte) (int, error) {
+	if s.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := s.br.Read(p[:min(int64(len(p)), s.left)])
+	switch {
+	case int64(n) == s.left:
+		return n, io.EOF
+	case err == io.EOF:
+		return n, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// Close is never called: the exchange is the body that a caller has.
+func (s *sizedBody) Close() error { return nil }
