@@ -103,11 +103,12 @@ type Setup struct {
 func DefaultClients() []Client { return []Client{Connwise(), NetHTTP(), Floor()} }
 
 // NetHTTP is net/http as people run it, with its limit on idle connections raised
-// so that it isn't handicapped by it.
+// so that it isn't handicapped by it. It keeps them for 90 s, http.DefaultTransport's
+// IdleConnTimeout: what Setup.IdleTimeout says it isn't told.
 func NetHTTP() Client {
 	return Client{
 		Name: "net/http",
-		Note: "http.DefaultTransport.Clone() with the protocol of the row, MaxIdleConnsPerHost = callers and the idle ones of idle-conns, MaxIdleConns = no limit, MaxConnsPerHost as given; before burst-warm a wave of as many requests as connwise warms connections",
+		Note: "http.DefaultTransport.Clone() with the protocol of the row, MaxIdleConnsPerHost = callers and the idle ones of idle-conns, MaxIdleConns = no limit, IdleConnTimeout = 90 s as it comes, MaxConnsPerHost as given; before burst-warm a wave of as many requests as connwise warms connections",
 		New:  func(s Setup) (http.RoundTripper, error) { return s.Transport(), nil },
 	}
 }

@@ -56,7 +56,7 @@ type Result struct {
 	// WastedDials and PeakConns are nil, as the peer sees the proxy's connections alone.
 	Proxy string `json:"proxy,omitempty"`
 
-	Requests int64 `json:"requests"` // calls made
+	Requests int64 `json:"requests"` // calls made, those that warmed connections up included
 	Failed   int64 `json:"failed"`   // calls that returned an error
 	// Unmade counts the calls that were due by an open load and never made, as more were due
 	// than client, server and machine could take in the round and 10 s after it. They aren't
@@ -80,7 +80,7 @@ type Result struct {
 	PeakConns   *int64 `json:"peak_conns"`
 	// Dialled counts the calls that got a connection which was opened for a call, and not
 	// one that was ready (httptrace's GotConnInfo.Reused); nil in all scenarios but
-	// burst-warm, and of a Client that is Native.
+	// burst-warm and burst-limit, and of a Client that is Native.
 	Dialled *int64 `json:"dialled"`
 
 	// Cancelled counts the calls that cancel ended before their answer was read; they are
@@ -118,7 +118,8 @@ type Result struct {
 	WaveP99   *float64 `json:"wave_p99_us"`
 	WaveDials *int64   `json:"wave_dials"`
 
-	// RPS is how many calls were made in a second, the time between waves left out.
+	// RPS is how many calls were made in a second, the time between waves left out. Those
+	// that failed count: a client that fails at once makes more than one that sends again.
 	RPS float64 `json:"rps"`
 	// CPUPerRequest is this process's CPU time, user and system, in microseconds; nil
 	// where the system doesn't tell.

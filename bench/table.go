@@ -9,9 +9,9 @@ import (
 	"example.com/connwise/internal/texttable"
 )
 
-// WriteTable writes the report for people, within about 110 columns of a terminal: a table
+// WriteTable writes the report for people, within about 140 columns of a terminal: a table
 // for each scenario, without what none of its rows has something to say on, and a line on
-// each row that had errors. The error is w's.
+// each row that had errors, which may be longer. The error is w's.
 func (r Report) WriteTable(w io.Writer) error {
 	for i, group := range r.groups() {
 		title := group[0].title() + "\n"

@@ -40,7 +40,9 @@ restart over HTTP/1.1: it asks for a sign of life before each POST.
 
 With --target the load goes to your own server: one GET for each protocol to see that
 it's there, and then GETs of the scenario steady; burst runs only when named, nothing
-else at all. HTTP/2 is used only where --proto names it.
+else at all, with --all neither. HTTP/2 is used only where --proto names it. The server's
+certificate has to be one that the system trusts, or (not on macOS and Windows) one that
+the environment names: SSL_CERT_FILE=ca.pem connwise bench --target https://...
 Each row sends at most --requests (1000 without it), and no request twice: connwise's
 retries are off. Burst's waves are as large as --burst and --requests allow; --workers
 doesn't bound them. A call that takes longer than --call-timeout (10s without it) has
@@ -58,7 +60,7 @@ const examples = `  connwise bench
   connwise bench --scenario steady --workers 64 --json
   connwise bench --scenario steady --load poisson:5000 --seed 1 --duration 10s
   connwise bench --scenario steady,restart --load bursts:500+200/1s --duration 15s
-  awk '{print $1, $2}' access.log >arrivals; connwise bench --scenario steady --load replay:arrivals
+  awk '{print $1, $2 == "GET" ? "GET" : "POST"}' access.log >arrivals; connwise bench --scenario steady --load replay:arrivals
   connwise bench --scenario midflight --requests 50000 --strict connwise
   connwise bench --proxy nginx,haproxy
   connwise bench --proxy caddy --scenario restart --proto h1s --duration 30s
@@ -78,7 +80,9 @@ shows in the latencies of all that were due in it. Every client gets the same re
   ramp:100-5000        from one rate to another in the course of each round
   replay:FILE          as recorded: a line for each request, its time in seconds (with
                        decimals, as nginx's $msec) or as in RFC 3339, and then GET, POST
-                       or nothing; the whole of it in each round where --duration isn't given
+                       or nothing; the whole of it in each round where --duration isn't given.
+                       nginx writes such lines by log_format arrivals '$msec $request_method';
+                       awk can make one of the two of other methods, see the examples
 No more than 10,000 are under way at a time; others wait, and their time runs. The scenarios
 that take it: ` + strings.Join(cli.Wrap(strings.Join(bench.LoadScenarioNames(), ", ")+".", 76), "\n") + `
 `
@@ -86,6 +90,8 @@ that take it: ` + strings.Join(cli.Wrap(strings.Join(bench.LoadScenarioNames(), 
 // columnsHelp tells what the tables and JSON have.
 const columnsHelp = `Columns (those on which no row of a scenario has something to say are left out, and some
 are in --wide alone):
+  requests    calls made, those that open connections before the measuring included: in
+              burst-warm and burst-limit net/http has that many more
   failed      calls that returned an error
   avoidable   of these, those that the server never executed, by its own record
   twice       calls executed more than once; GETs don't count, they may be repeated
@@ -94,15 +100,25 @@ are in --wide alone):
   wasted      of these, those that never carried a request which was executed (without
               --wide where they are a tenth or more)
   peak        the most that it had open at one time (--wide)
+  left        connections that were open at the end (cancel; without --wide where there are any)
+  damaged     answers and POSTs whose body was another than the one sent (without --wide where
+              there are any)
   dialled     calls that got a connection which was opened for a call, and not one that
               was ready (burst-warm, burst-limit)
   wave        full waves (burst), and the medians over them of a wave's p50 and p99 in
               microseconds and of its dials; the other latencies are of all waves together
-  p50, p99    latencies in microseconds of calls with a 2xx answer
+  p50, p99    latencies in microseconds of calls with a 2xx answer. Failed calls have none:
+              where one client fails and the other waits and sends again, as in restart,
+              only the latter's figures have the wait in them
+  req/s       calls made in a second, failed ones included: a client that fails at once makes
+              more of them. MiB/s are the bodies of those that succeeded
   cpu us      CPU time of this process per request in microseconds, and allocs its
               allocations, the loop that makes the calls included
   of net/http the quotient of that CPU time and net/http's (or another client's, if it says
               so) in each round: the median, and how far the rounds went from it
+  late ms     the longest in milliseconds that a timer of this process was late. Where that
+              comes near a tenth of the idle timeout, failures in idle-race and silent are
+              the machine's as much as the client's, and near a second those in deadaddr
   goroutines, fds, MiB grown, reads+writes (--wide)
               the most of this process at one time, by how much its memory grew from what it
               was after a collection of garbage, and its calls of read and write per request;
