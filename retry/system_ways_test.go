@@ -34,7 +34,7 @@ type way struct {
 }
 
 // These limits end what never comes. What does come has to come in them, on a busy machine: an
-// answer, or a handshake, which takes more. After a second the pool would dial again by itself.
+// answer, or a handshake, which takes more.
 const (
 	limit          = 500 * time.Millisecond
 	handshakeLimit = 900 * time.Millisecond
@@ -43,10 +43,17 @@ const (
 var (
 	resolveLimit = func(_ *rig, cfg *pool.Config) { cfg.Dialer.ResolveTimeout = limit }
 	connectLimit = func(_ *rig, cfg *pool.Config) { cfg.Dialer.ConnectTimeout = limit }
-	tlsLimit     = func(_ *rig, cfg *pool.Config) { cfg.Base.TLSHandshakeTimeout = handshakeLimit }
+	tlsLimit     = func(_ *rig, cfg *pool.Config) { limitHandshake(cfg, handshakeLimit) }
 	answerLimit  = func(_ *rig, cfg *pool.Config) { cfg.Base.ResponseHeaderTimeout = limit }
 	writeLimit   = func(_ *rig, cfg *pool.Config) { cfg.WriteStallTimeout = limit }
 )
+
+// limitHandshake ends handshakes after d. The limit on connections keeps the pool from dialling
+// again by itself after a second, which a busy machine can take for d.
+func limitHandshake(cfg *pool.Config, d time.Duration) {
+	cfg.Base.TLSHandshakeTimeout = d
+	cfg.MaxConnsPerHost = 1
+}
 
 // unsentWays are the failures of rules A2 and B1: no request was sent.
 var unsentWays = []way{
