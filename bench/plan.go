@@ -166,9 +166,17 @@ func (p *plan) resolveTarget() error {
 	return nil
 }
 
+// redact writes a URL without what may be secret: a user and password, and the query.
 func redact(u *url.URL) string {
 	if u == nil {
 		return "..."
 	}
-	return u.Redacted()
+	shown := *u
+	if shown.User != nil {
+		shown.User = url.User("xxxxx")
+	}
+	if shown.RawQuery != "" {
+		shown.RawQuery = "xxxxx"
+	}
+	return shown.String()
 }

@@ -31,7 +31,7 @@ func (o Options) TargetNotice() string {
 	return fmt.Sprintf("sending to %s: GET requests without a body, numbered by an X-Request-Id header;\n"+
 		"%d to see that it's there, then %s, for %v each, over %s;\n"+
 		"at most %d requests per client (clients: %d) and %d in all, none of them sent twice",
-		p.target.Redacted(), len(p.protos()), strings.Join(kinds, ", "), p.Duration, strings.Join(namesOf(p.protos(), func(q proto) string { return q.name }), " and "),
+		redact(p.target), len(p.protos()), strings.Join(kinds, ", "), p.Duration, strings.Join(namesOf(p.protos(), func(q proto) string { return q.name }), " and "),
 		each, len(p.Clients), len(p.protos())+each*len(p.Clients))
 }
 
@@ -44,7 +44,7 @@ func (l *lab) knock(ctx context.Context) error {
 		_, err := r.caller().roundTrip(ctx, http.MethodGet, 1)
 		r.cool()
 		if err != nil {
-			return fmt.Errorf("bench: target %s: %s: %w", l.target.Redacted(), q.name, err)
+			return fmt.Errorf("bench: target %s: %s: %w", redact(l.target), q.name, err)
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 func TestTarget(t *testing.T) {
 	var gets, others atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet && r.URL.RequestURI() == "/health?x=1" {
+		if r.Method == http.MethodGet && r.URL.RequestURI() == "/health?x=secret" {
 			gets.Add(1)
 		} else {
 			others.Add(1)
@@ -25,7 +25,7 @@ func TestTarget(t *testing.T) {
 	}))
 	defer srv.Close()
 	o := smoke()
-	o.Target = strings.Replace(srv.URL, "http://", "http://me:secret@", 1) + "/health?x=1"
+	o.Target = strings.Replace(srv.URL, "http://", "http://me:secret@", 1) + "/health?x=secret"
 	o.Scenarios = []string{"steady", "burst"}
 	o.Clients, o.Requests, o.Workers = []Client{NetHTTP()}, 10, 20
 	o.Burst = 1000
@@ -53,7 +53,7 @@ func TestTarget(t *testing.T) {
 		t.Errorf("notice %q", n)
 	}
 	if n := o.TargetNotice(); !strings.Contains(n, "/health") || strings.Contains(n, "secret") {
-		t.Errorf("notice %q, want the path and no password", n)
+		t.Errorf("notice %q, want the path, no password and nothing of the query", n)
 	}
 }
 

@@ -108,7 +108,7 @@ func TestBenchTargetSaysWhatItSends(t *testing.T) {
 	if got.code != exitOK {
 		t.Fatalf("exit code %d: %s", got.code, got.stderr)
 	}
-	for _, want := range []string{"sending to http://me:xxxxx@127.0.0.1", "steady with 2 at a time", "at most 20 requests per client (clients: 1) and 21 in all"} {
+	for _, want := range []string{"sending to http://xxxxx@127.0.0.1", "steady with 2 at a time", "at most 20 requests per client (clients: 1) and 21 in all"} {
 		if !strings.Contains(got.stderr, want) {
 			t.Errorf("stderr lacks %q:\n%s", want, got.stderr)
 		}
