@@ -51,16 +51,7 @@ func putReader(br *bufio.Reader) {
 // A buffer is a slice that a pool keeps without allocating for its header.
 type buffer struct{ b []byte }
 
-// A headBuffer is what it takes to send a request's head.
-type headBuffer struct {
-	buffer
-	duplex duplex
-}
-
-var (
-	uploads, largeUploads sync.Pool // of *buffer
-	heads                 sync.Pool // of *headBuffer
-)
+var uploads, largeUploads, heads sync.Pool // of *buffer
 
 func getBuffer(p *sync.Pool, size int) *buffer {
 	buf, _ := p.Get().(*buffer)
@@ -74,21 +65,6 @@ func getBuffer(p *sync.Pool, size int) *buffer {
 func putBuffer(p *sync.Pool, buf *buffer) {
 	if buf.empty() {
 		p.Put(buf)
-	}
-}
-
-func getHeadBuffer(size int) *headBuffer {
-	buf, _ := heads.Get().(*headBuffer)
-	if buf == nil {
-		buf = new(headBuffer)
-	}
-	buf.grow(size)
-	return buf
-}
-
-func putHeadBuffer(buf *headBuffer) {
-	if buf.empty() {
-		heads.Put(buf)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 
 	"example.com/connwise/internal/wire"
@@ -18,7 +19,7 @@ import (
 // the look a read right behind the write has to do that: what had come before, an early answer or
 // an end, would else be waited for in vain, as the poller tells of it once.
 type duplex struct {
-	step func(fd uintptr) bool // d.stepNow, bound once; nil: never needed
+	step func(fd uintptr) bool // d.stepNow, bound once
 
 	// Of the exchange that has it.
 	x       *Exchange
@@ -29,6 +30,12 @@ type duplex struct {
 	read    int
 	err     error // of the write, or once sent is true, of the read
 }
+
+var duplexes = sync.Pool{New: func() any {
+	d := new(duplex)
+	d.step = d.stepNow
+	return d
+}}
 
 // A Looker looks at a connection's socket. *health.Probe is one.
 type Looker interface {
@@ -93,6 +100,8 @@ func (d *duplex) stepNow(fd uintptr) bool {
 	}
 	d.sent = true
 	d.x.sentAll(n)
+	d.out = nil
+	d.x.dropOut() // the answer may be long in coming
 	return !d.x.req.Look && d.readStep(fd)
 }
 
@@ -135,10 +144,8 @@ func (x *Exchange) mergeable() bool {
 }
 
 // sendMerged writes p, the whole request, and reads the first of the answer.
-func (x *Exchange) sendMerged(d *duplex, p []byte) error {
-	if d.step == nil {
-		d.step = d.stepNow
-	}
+func (x *Exchange) sendMerged(p []byte) error {
+	d := duplexes.Get().(*duplex)
 	d.x, d.out = x, p
 	x.openReader()
 	x.merged = d
@@ -146,6 +153,7 @@ func (x *Exchange) sendMerged(d *duplex, p []byte) error {
 	x.merged = nil
 	looked, sent, wrote, err := d.looked, d.sent, d.wrote, d.err
 	*d = duplex{step: d.step}
+	duplexes.Put(d)
 	switch {
 	case sent:
 		return nil

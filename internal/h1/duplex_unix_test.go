@@ -22,13 +22,20 @@ import (
 type eye struct {
 	syscall.RawConn
 	calls, glances int
+	waits          func() // is called before each wait, if it isn't nil
 }
 
 func (e *eye) Descriptor() syscall.RawConn { return e }
 
 func (e *eye) Read(f func(uintptr) bool) error {
 	e.calls++
-	return e.RawConn.Read(f)
+	return e.RawConn.Read(func(fd uintptr) bool {
+		done := f(fd)
+		if !done && e.waits != nil {
+			e.waits()
+		}
+		return done
+	})
 }
 
 func (e *eye) Glance(fd uintptr) bool {
@@ -227,6 +234,26 @@ func TestMergedWithoutALook(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An answer may be long in coming, and the request's buffer isn't kept for so long.
+func TestMergedWaitKeepsNoRequest(t *testing.T) {
+	p := newPair(t, Options{}, true)
+	waits := 0
+	a := &attempt{t: t, ret: make(chan struct{}), ends: make(chan wire.End, 8)}
+	p.eye.waits = func() {
+		if waits++; a.x.out != nil {
+			t.Error("the request's buffer is kept")
+		}
+	}
+	go func() { p.hear(); io.WriteString(p.peer, ok5) }()
+	req := get(t)
+	req.Look = true // so that it waits in any case
+	resp, err := a.x.Start(p.c, req, a)
+	if err != nil || waits == 0 {
+		t.Fatalf("%d waits, %v", waits, err)
+	}
+	resp.Body.Close()
 }
 
 // told has something come, and waits until the runtime's poller has told of it.

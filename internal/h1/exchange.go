@@ -28,6 +28,7 @@ type Exchange struct {
 	gone     chan struct{} // closed at the end, for the watch over Request.Cancel; nil without one
 	expects  bool          // the head has an expectation, and 100 Continue hasn't come
 	gated    bool          // the body waits for it, or has waited
+	out      *buffer       // has the head, and a body that goes out with it; nil once they're sent
 	hookRuns bool          // the context ended just as the exchange did
 
 	// The reading side. It belongs to Start until that returns, then to whom holds rmu.

@@ -26,9 +26,9 @@ func (x *Exchange) send() error {
 			return err
 		}
 	}
-	buf := getHeadBuffer(x.c.opt.headBuffer())
-	defer putHeadBuffer(buf)
-	if buf.b, err = appendHead(buf.b, &x.req, x.frame, x.trace); err != nil {
+	x.out = getBuffer(&heads, x.c.opt.headBuffer())
+	defer x.dropOut()
+	if x.out.b, err = appendHead(x.out.b, &x.req, x.frame, x.trace); err != nil {
 		return err
 	}
 	x.expects = expectsContinue(&x.req, x.frame)
@@ -37,9 +37,17 @@ func (x *Exchange) send() error {
 		return wire.ErrStale
 	}
 	if x.streams() {
-		return x.sendHead(buf.b)
+		return x.sendHead(x.out.b)
 	}
-	return x.sendInline(buf)
+	return x.sendInline()
+}
+
+// dropOut gives the head's buffer back.
+func (x *Exchange) dropOut() {
+	if x.out != nil {
+		putBuffer(&heads, x.out)
+		x.out = nil
+	}
 }
 
 // count notes that the connection has accepted n bytes.
@@ -73,7 +81,8 @@ func (x *Exchange) streams() bool {
 }
 
 // sendInline writes head and body at once.
-func (x *Exchange) sendInline(buf *headBuffer) error {
+func (x *Exchange) sendInline() error {
+	buf := x.out
 	switch x.frame.by {
 	case sized:
 		buf.b = append(buf.b, x.req.Small...)
@@ -82,7 +91,7 @@ func (x *Exchange) sendInline(buf *headBuffer) error {
 		buf.b = appendLastChunk(buf.b, &x.req)
 	}
 	if x.mergeable() {
-		return x.sendMerged(&buf.duplex, buf.b)
+		return x.sendMerged(buf.b)
 	}
 	return x.sendPlain(buf.b)
 }
