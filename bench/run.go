@@ -2,10 +2,8 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"time"
 
 	"example.com/connwise/internal/peer"
@@ -168,107 +166,4 @@ func (l *lab) round(ctx context.Context, w row, c Client, n int) (add func(*tall
 	}
 	r.release()
 	return func(t *tally) { t.add(r, rep) }, err
-}
-
-// newRig starts a server and a client for it, to make at most limit calls.
-func (l *lab) newRig(w row, c Client, limit int64) (*rig, error) {
-	s, q := w.scenario, w.proto
-	f := s.faults(l.plan)
-	r := &rig{
-		plan:        l.plan,
-		proto:       q,
-		size:        w.size,
-		urls:        []*url.URL{l.target},
-		callers:     s.callers(l.plan),
-		upload:      postBody,
-		idleTimeout: f.idle,
-		callTimeout: s.limit,
-		length:      l.length(w) / time.Duration(l.Rounds),
-		limit:       min(limit, peer.MostIDs),
-		load:        l.loadOf(s),
-		latency:     newLatencies(),
-		timed:       s.timed,
-		traced:      s.traced || l.loadOf(s).open(),
-	}
-	if f.checked() {
-		r.check(f)
-	}
-	if s.warm != nil {
-		if r.ready = s.warm(l.plan); l.MaxConns > 0 {
-			r.ready = min(r.ready, l.MaxConns)
-		}
-	}
-	most := r.callers
-	if r.load.open() {
-		most = mostOpen
-	}
-	setup := Setup{
-		Proto: q.name, Callers: most, Size: w.size, IdleTimeout: f.idle, Target: l.target != nil,
-		MaxConns: l.MaxConns, MaxWait: l.MaxWait, Ready: r.ready,
-	}
-	if s.holds {
-		setup.Callers += w.size
-	}
-	if s.room != nil {
-		r.limitRoom(s.room(l.plan), &setup, &f)
-	}
-	if l.target != nil {
-		r.callTimeout = l.CallTimeout
-	}
-	if l.child != nil {
-		if err := r.listen(l.child, w, f); err != nil {
-			return nil, err
-		}
-		setup.Roots, setup.dials = r.roots(l.child), r.dials
-	}
-	if s.names != nil {
-		if err := r.name(s.names); err != nil {
-			return nil, err
-		}
-		setup.Resolver = r.names.resolver()
-	}
-	setup.CallTimeout = r.callTimeout
-	r.build = func() (any, error) { return c.build(setup) }
-	var err error
-	if r.client, err = r.newClient(); err != nil {
-		_, _ = r.closePeer() // it has nothing to tell
-	}
-	return r, err
-}
-
-// listen starts the round's server, and what stands in front of it.
-func (r *rig) listen(c *peer.Child, w row, f faults) error {
-	if w.proxy != nil {
-		return r.listenBehind(c, w, f)
-	}
-	var err error
-	if r.peer, err = listen(c, r.proto, f); err != nil {
-		return err
-	}
-	r.urls = []*url.URL{r.proto.url(r.peer.addr())}
-	return nil
-}
-
-// name calls the server by names.
-func (r *rig) name(by func(*rig) (*names, error)) (err error) {
-	if r.names, err = by(r); err == nil {
-		r.urls = r.names.urls(r.urls[0])
-	}
-	return err
-}
-
-// closePeer closes the round's server and returns its final report; nil with a target.
-func (r *rig) closePeer() (*peer.Report, error) {
-	if r.peer == nil {
-		return nil, nil
-	}
-	if r.names != nil {
-		r.names.close()
-	}
-	ferr := r.closeFront()
-	rep, violations, err := r.peer.close()
-	if r.violations = int64(len(violations)); r.violations > 0 { // graver than what the peer did
-		r.first = fmt.Errorf("bench: the peer saw %d violations of RFC 9113: %s", r.violations, violations[0])
-	}
-	return &rep, errors.Join(ferr, err)
 }
