@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// everywhere is what absent says of a client that is in no row.
+const everywhere = "all rows"
+
 // absent says where a client has no part in the run (Client.Has): names of protocols, of
 // scenarios, and of single rows as "scenario protocol". Empty: it's in all rows.
 func (p *plan) absent(c Client) string {
@@ -13,7 +16,7 @@ func (p *plan) absent(c Client) string {
 		return len(of) > 0 && !slices.ContainsFunc(of, func(w row) bool { return c.has(w.scenario, w.proto) })
 	}
 	if out(func(row) bool { return true }) {
-		return "all rows"
+		return everywhere
 	}
 	var names, protos []string
 	for _, q := range p.protos() {

@@ -42,11 +42,17 @@ func (p *plan) plannedLength() time.Duration {
 
 // shared is how long each of the rows is measured if all of them have so much time, with
 // what has to be done before and after, which takes slow times what it usually does.
+//
+// Those that need more than the usual least aren't shared with: they get that.
 func (p *plan) shared(left time.Duration, rows []row, slow float64) time.Duration {
 	turns := 0 // of clients in rows
 	for _, w := range rows {
-		turns += len(p.clientsOf(w))
 		left -= time.Duration(slow * float64(p.overhead(w)))
+		if w.scenario.least != nil {
+			left -= time.Duration(len(p.clientsOf(w))) * p.least(w.scenario)
+			continue
+		}
+		turns += len(p.clientsOf(w))
 	}
 	length := (left / time.Duration(max(1, turns))).Truncate(10 * time.Millisecond)
 	return max(leastLength, min(usualLength, length))
@@ -79,11 +85,25 @@ func (c *clock) take(rows []row) time.Duration {
 	if total == 0 {
 		return 0
 	}
-	length := c.plan.shared(total-time.Since(c.began), rows, c.slow())
+	length := max(leastLength, time.Duration(float64(c.plan.least(rows[0].scenario))/c.slow()))
+	if rows[0].scenario.least == nil {
+		length = c.plan.shared(total-time.Since(c.began), rows, c.slow())
+	}
 	c.measured += length * time.Duration(len(c.plan.clientsOf(rows[0])))
 	c.planned += c.plan.overhead(rows[0])
 	return length
 }
+
+// least is how long rows of s are measured at least.
+func (p *plan) least(s scenario) time.Duration {
+	if s.least == nil {
+		return leastLength
+	}
+	return s.least(p)
+}
+
+// idleTimes are five idle timeouts in each round, so that a caller meets its end a few times.
+func (p *plan) idleTimes() time.Duration { return time.Duration(p.Rounds) * 5 * p.IdleTimeout }
 
 // slow is how many times as long as planned things take, within bounds: a single row may have
 // taken its time for reasons of its own.

@@ -99,8 +99,8 @@ type Setup struct {
 	Target bool
 }
 
-// DefaultClients are Connwise, NetHTTP and, in the rows that it has, Floor.
-func DefaultClients() []Client { return []Client{Connwise(), NetHTTP(), Floor()} }
+// DefaultClients are Connwise, NetHTTP and, in the rows that they have, NetHTTPTold and Floor.
+func DefaultClients() []Client { return []Client{Connwise(), NetHTTP(), NetHTTPTold(), Floor()} }
 
 // NetHTTP is net/http as people run it, with its limit on idle connections raised
 // so that it isn't handicapped by it. It keeps them for 90 s, http.DefaultTransport's
@@ -110,6 +110,23 @@ func NetHTTP() Client {
 		Name: "net/http",
 		Note: "http.DefaultTransport.Clone() with the protocol of the row, MaxIdleConnsPerHost = callers and the idle ones of idle-conns, MaxIdleConns = no limit, IdleConnTimeout = 90 s as it comes, MaxConnsPerHost as given; before burst-warm a wave of as many requests as connwise warms connections",
 		New:  func(s Setup) (http.RoundTripper, error) { return s.Transport(), nil },
+	}
+}
+
+// NetHTTPTold is NetHTTP with an IdleConnTimeout below the server's idle timeout, in the rows
+// where the clients may know that one: what a setting of net/http's can do for them.
+func NetHTTPTold() Client {
+	return Client{
+		Name: "net/http-told",
+		Note: "net/http with IdleConnTimeout below the server's idle timeout, by connwise's margin, as the manuals of load balancers ask for. In idle-race and silent over h1 and h2 only",
+		New: func(s Setup) (http.RoundTripper, error) {
+			t := s.Transport()
+			t.IdleConnTimeout = s.IdleLimit()
+			return t, nil
+		},
+		Has: func(scenario, proto string) bool {
+			return (scenario == "idle-race" || scenario == silent.name) && (proto == "h1" || proto == "h2")
+		},
 	}
 }
 
@@ -149,6 +166,14 @@ func (c *connwise) Warm(ctx context.Context, url string, n int) error {
 
 // Close closes the pool.
 func (c *connwise) Close() error { return c.pool.Close() }
+
+// IdleLimit is how long a connection may be idle and still be used where the server closes it
+// after IdleTimeout: a tenth less, at least 25 ms and at most 5 s less, but no less than half.
+// It's connwise's own margin, so that nobody has a better one. Zero: nothing is known.
+func (s Setup) IdleLimit() time.Duration {
+	margin := min(max(s.IdleTimeout/10, 25*time.Millisecond), 5*time.Second)
+	return s.IdleTimeout - min(margin, s.IdleTimeout/2)
+}
 
 // Transport returns the settings that all clients share, as net/http's Transport.
 func (s Setup) Transport() *http.Transport {

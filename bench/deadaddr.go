@@ -13,6 +13,7 @@ import (
 var deadAddr = scenario{
 	name:   "deadaddr",
 	quick:  []string{"h1"},
+	least:  func(*plan) time.Duration { return time.Second },
 	about:  "three POSTs to a GET in a closed loop to a name with three addresses: one works, one is dead (it drops SYNs), one refuses connections. The name server gives out another one of them first each time. The peer ends each connection with its 20th request, announced, so that there are new ones all the time. A call may take 1 s. On Linux only",
 	linux:  true,
 	loads:  true,

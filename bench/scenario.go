@@ -18,6 +18,9 @@ type scenario struct {
 	traced bool // its rows have a timeline
 	timed  bool // what the machine does late may make calls fail: it is noted
 	loads  bool // it keeps to Options.Load, by way of busy or drive
+	// least is how long its rows are measured at least where nothing says how long: what they
+	// are about takes so long to happen. Nil: leastLength.
+	least func(*plan) time.Duration
 	// protos are those over which it can run, and quick those over which a run has it that
 	// names no scenario. Nil: all of them; none.
 	protos, quick []string
@@ -89,6 +92,7 @@ var scenarios = []scenario{
 		timed:   true,
 		about:   "POSTs with pauses of 0.5 to 1.1 of the peer's idle timeout, each caller on a client of its own. Below its idle limit (the timeout less a tenth of it, at least 25 ms, at most 5 s or half) connwise reuses the connection; above, it opens a new one, which avoids the race and shows in dials. Over HTTP/2 the peer closes without a GOAWAY, as nghttpx, Varnish and Traffic Server do",
 		quick:   []string{"h1"},
+		least:   (*plan).idleTimes,
 		faults:  func(p *plan) faults { return faults{idle: p.IdleTimeout} },
 		callers: func(p *plan) int { return p.Workers },
 		run:     idleRace,

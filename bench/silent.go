@@ -14,6 +14,7 @@ var silent = scenario{
 	about: "like idle-race, with POSTs and GETs, but what the peer does with a connection that was idle for longer than its timeout is nothing: no FIN, no RST, and what is sent on it vanishes, as where a NAT or a load balancer has forgotten it. A call may take 1 s. The clients are told the timeout, as one would read it in a manual; net/http, as it comes, keeps connections for 90 s all the same",
 	timed: true,
 	limit: time.Second,
+	least: (*plan).idleTimes,
 	faults: func(p *plan) faults {
 		return faults{
 			idle:  p.IdleTimeout,

@@ -117,7 +117,7 @@ func (r Report) writeRemarks(w io.Writer) error {
 		}
 	}
 	for _, c := range r.Clients {
-		if c.Absent == "" {
+		if c.Absent == "" || c.Absent == everywhere { // then nobody looks for it
 			continue
 		}
 		if _, err := fmt.Fprintf(w, "%s has no part in: %s\n", c.Name, c.Absent); err != nil {

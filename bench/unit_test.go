@@ -127,7 +127,7 @@ func TestPlanFillsIn(t *testing.T) {
 	if p.Burst != 256 || p.warmBurst != 500 || p.Rate != 2000 || p.Delay != 5*time.Millisecond {
 		t.Errorf("defaults of the bursts: %d, %d, %d, %v", p.Burst, p.warmBurst, p.Rate, p.Delay)
 	}
-	if len(p.protos()) != 4 || len(p.Clients) != 3 || p.Workers != 32 || p.Rounds != 3 {
+	if len(p.protos()) != 4 || len(p.Clients) != 4 || p.Workers != 32 || p.Rounds != 3 {
 		t.Errorf("defaults: %+v", p)
 	}
 }
@@ -217,5 +217,19 @@ func TestPaceStaysInRange(t *testing.T) {
 	}
 	if below < 450 || below > 550 {
 		t.Errorf("%d of 1000 pauses below 0.9 of the timeout, want about half", below)
+	}
+}
+
+func TestIdleLimit(t *testing.T) {
+	for timeout, want := range map[time.Duration]time.Duration{
+		0:                      0,
+		20 * time.Millisecond:  10 * time.Millisecond,
+		100 * time.Millisecond: 75 * time.Millisecond,
+		time.Second:            900 * time.Millisecond,
+		time.Minute:            55 * time.Second,
+	} {
+		if got := (Setup{IdleTimeout: timeout}).IdleLimit(); got != want {
+			t.Errorf("below %v = %v, want %v", timeout, got, want)
+		}
 	}
 }

@@ -50,7 +50,7 @@ func newFast(s bench.Setup) *fast {
 			TLSConfig:                     &tls.Config{RootCAs: s.Roots},
 			MaxConnsPerHost:               cmp.Or(s.MaxConns, s.Callers),
 			MaxConnWaitTimeout:            cmp.Or(s.MaxWait, time.Hour), // zero would mean not to wait
-			MaxIdleConnDuration:           idleLimit(s.IdleTimeout),     // zero: 10 s
+			MaxIdleConnDuration:           s.IdleLimit(),                // zero: 10 s
 			ReadTimeout:                   s.CallTimeout,
 			WriteTimeout:                  s.CallTimeout,
 			DialTimeout: func(addr string, limit time.Duration) (net.Conn, error) {

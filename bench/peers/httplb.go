@@ -22,7 +22,7 @@ func httpLB() bench.Client {
 		New: func(s bench.Setup) (http.RoundTripper, error) {
 			names := resolver.NewDNSResolver(cmp.Or(s.Resolver, net.DefaultResolver), resolver.PreferIPv4, 5*time.Minute)
 			options := []httplb.ClientOption{
-				httplb.WithIdleConnectionTimeout(idleLimit(s.IdleTimeout)),
+				httplb.WithIdleConnectionTimeout(s.IdleLimit()),
 				httplb.WithResolver(names),
 				httplb.WithTLSConfig(&tls.Config{RootCAs: s.Roots}, 10*time.Second),
 				httplb.WithTransport("http", leaf{s}),

@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -69,19 +68,5 @@ func TestMissingRowsAreSaid(t *testing.T) {
 	code, stdout, stderr := exec(t.Context(), "--scenario steady --proto h1,h2 --clients fasthttp,floor,httplb --workers 2 --duration 60ms --rounds 1")
 	if code != cli.ExitOK || !strings.Contains(stdout, "\nfasthttp has no part in: h2\n") {
 		t.Errorf("exit code %d, stdout %s, stderr %s", code, stdout, stderr)
-	}
-}
-
-func TestIdleLimit(t *testing.T) {
-	for timeout, want := range map[time.Duration]time.Duration{
-		0:                      0,
-		20 * time.Millisecond:  10 * time.Millisecond,
-		100 * time.Millisecond: 75 * time.Millisecond,
-		time.Second:            900 * time.Millisecond,
-		time.Minute:            55 * time.Second,
-	} {
-		if got := idleLimit(timeout); got != want {
-			t.Errorf("idleLimit(%v) = %v, want %v", timeout, got, want)
-		}
 	}
 }

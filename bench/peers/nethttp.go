@@ -51,6 +51,6 @@ func tuned(s bench.Setup) *http.Transport {
 // timely is the bench's Transport that closes idle connections before the server does.
 func timely(s bench.Setup) *http.Transport {
 	t := s.Transport()
-	t.IdleConnTimeout = cmp.Or(idleLimit(s.IdleTimeout), t.IdleConnTimeout)
+	t.IdleConnTimeout = cmp.Or(s.IdleLimit(), t.IdleConnTimeout)
 	return t
 }

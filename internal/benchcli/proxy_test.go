@@ -25,7 +25,7 @@ func TestClientsBehindProxies(t *testing.T) {
 	for _, c := range compared(bench.DefaultClients(), bench.Options{Proxies: []bench.Proxy{{}}}) {
 		names = append(names, c.Name)
 	}
-	if got := strings.Join(names, " "); got != "connwise net/http connwise+confirm" {
+	if got := strings.Join(names, " "); got != "connwise net/http net/http-told connwise+confirm" {
 		t.Errorf("clients %s", got)
 	}
 }
