@@ -63,7 +63,7 @@ func New(known ...bench.Client) *cobra.Command {
 	cmd.Flags().StringVar(&load, "load", "closed", "when requests are made: closed, or constant:RATE, poisson:RATE, bursts:RATE+N/PERIOD, ramp:RATE-RATE, replay:FILE")
 	cmd.Flags().StringSliceVar(&clients, "clients", nil, "clients to compare: "+strings.Join(names, ",")+" (default all)")
 	cmd.Flags().StringSliceVar(&proxies, "proxy", nil, "real proxies between clients and server: "+strings.Join(benchproxy.Names(), ","))
-	cmd.Flags().StringSliceVar(&out.strict, "strict", nil, "fail unless rows of these clients have nothing avoidable, twice, lost or damaged, and all of --requests")
+	cmd.Flags().StringSliceVar(&out.strict, "strict", nil, "fail unless rows of these clients have nothing avoidable, twice, lost, damaged or against RFC 9113, and all of --requests")
 	cmd.Flags().BoolVar(&out.json, "json", false, "print JSON instead of a table")
 	cmd.Flags().StringVar(&out.jsonFile, "out", "", "also write the JSON to this file")
 	cmd.Flags().StringVar(&out.htmlFile, "html", "", "also write a page with plots to this file")

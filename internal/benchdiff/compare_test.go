@@ -49,6 +49,15 @@ func TestCountsThatMustBeZero(t *testing.T) {
 	}
 }
 
+// TestOneViolationIsWorse: rounds have no count of them.
+func TestOneViolationIsWorse(t *testing.T) {
+	a, b := faulty(3, 0, 1, 100), faulty(3, 0, 1, 100)
+	b.Results[0].Violations = 1
+	if got := verdicts(Compare(a, b, "a", "b", Options{}), "violations")["restart connwise"]; got != Worse {
+		t.Errorf("%q, want %q", got, Worse)
+	}
+}
+
 // TestDialsCountWithRequests holds that a faster or slower run isn't one of more dials.
 func TestDialsCountWithRequests(t *testing.T) {
 	for _, tt := range []struct {

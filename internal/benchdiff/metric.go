@@ -24,6 +24,7 @@ var metrics = []metric{
 	{name: "twice", zero: true, row: func(r *bench.Result) *float64 { return whole(r.ExecutedTwice) }, round: func(s *bench.Sample) *float64 { return share(s.ExecutedTwice, s) }},
 	{name: "lost", zero: true, row: func(r *bench.Result) *float64 { return whole(r.Lost) }, round: func(s *bench.Sample) *float64 { return share(s.Lost, s) }},
 	{name: "damaged", zero: true, row: func(r *bench.Result) *float64 { return whole(r.Damaged) }},
+	{name: "violations", zero: true, row: func(r *bench.Result) *float64 { return whole(&r.Violations) }},
 	{name: "left open", zero: true, row: func(r *bench.Result) *float64 { return whole(r.LeftOpen) }},
 	{name: "failed", row: func(r *bench.Result) *float64 { return whole(&r.Failed) }, round: func(s *bench.Sample) *float64 { return share(&s.Failed, s) }},
 	{name: "cpu", unit: "us/req", timed: true, row: func(r *bench.Result) *float64 { return r.CPUPerRequest }, round: func(s *bench.Sample) *float64 { return s.CPUPerRequest }},
