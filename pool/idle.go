@@ -12,6 +12,9 @@ import (
 // only now.
 func (h *host) pushIdleLocked(c *conn) {
 	h.idle = append(h.idle, c)
+	if len(h.idle) > 1 {
+		h.oneIdle[0] = nil // it has moved, and would be kept for as long as the host
+	}
 	for i := len(h.idle) - 1; i > 0 && h.idle[i-1].idleSince.After(c.idleSince); i-- {
 		h.idle[i-1], h.idle[i] = c, h.idle[i-1]
 	}

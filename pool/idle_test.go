@@ -202,3 +202,25 @@ func TestUnwritableRequestMakesNothingYounger(t *testing.T) {
 		p.wantClosed()
 	})
 }
+
+// A host doesn't keep the memory of a connection that has left the pool.
+func TestIdleStackForgets(t *testing.T) {
+	for n := 1; n <= 3; n++ {
+		inBubble(t, Config{}, func(s *script) {
+			trips := s.gets(n)
+			for range trips {
+				s.wantDial().finish().serve("ok")
+			}
+			for _, tp := range trips {
+				tp.wantBody("ok")
+			}
+			s.tr.CloseIdleConnections()
+			h := s.tr.allHosts()[0]
+			for _, c := range append(h.idle[:cap(h.idle)], h.oneIdle[:]...) {
+				if c != nil {
+					t.Errorf("%d connections: one that is closed is kept", n)
+				}
+			}
+		})
+	}
+}
