@@ -16,6 +16,9 @@ type column struct {
 	called func([]Result) string
 	// narrow is what the others show in place of cell; nil: the same.
 	narrow func(Result) string
+	// worth is whether a row is a reason to show the column in a narrow table; nil: if it has
+	// something to say.
+	worth func(Result) bool
 	// once leaves out what the row above says too.
 	once bool
 }
@@ -34,8 +37,8 @@ var columns = []column{
 	{name: "requests", cell: func(r Result) string { return count(&r.Requests) }},
 	{name: "failed", cell: func(r Result) string { return count(&r.Failed) }},
 	{name: "avoidable", cell: func(r Result) string { return count(r.Avoidable) }},
-	{name: "twice", cell: func(r Result) string { return count(r.ExecutedTwice) }},
-	{name: "lost", cell: func(r Result) string { return count(r.Lost) }},
+	{name: "twice", cell: func(r Result) string { return count(r.ExecutedTwice) }, worth: func(r Result) bool { return nonZero(r.ExecutedTwice) }},
+	{name: "lost", cell: func(r Result) string { return count(r.Lost) }, worth: func(r Result) bool { return nonZero(r.Lost) }},
 	{name: "damaged", cell: func(r Result) string { return count(r.Damaged) }, some: true, narrow: func(r Result) string { return notZero(r.Damaged) }},
 	{name: "cancelled", cell: func(r Result) string { return count(r.Cancelled) }, some: true},
 	{name: "dials", cell: func(r Result) string { return count(r.Dials) }},
@@ -75,7 +78,10 @@ func narrowColumns(rows []Result) []column {
 			c.cell = c.narrow
 		}
 		c.once = c.name == "proto" || c.name == "size"
-		if !c.wide && slices.ContainsFunc(rows, func(r Result) bool { return c.cell(r) != nothing }) {
+		if c.worth == nil {
+			c.worth = func(r Result) bool { return c.cell(r) != nothing }
+		}
+		if !c.wide && slices.ContainsFunc(rows, c.worth) {
 			shown = append(shown, c)
 		}
 	}
@@ -126,6 +132,8 @@ func notZero(n *int64) string {
 	}
 	return count(n)
 }
+
+func nonZero(n *int64) bool { return n != nil && *n != 0 }
 
 // wastedMuch leaves out that few dials were wasted.
 func wastedMuch(r Result) string {

@@ -25,6 +25,9 @@ func (r Report) WriteTable(w io.Writer) error {
 			return err
 		}
 	}
+	if err := r.writeNone(w); err != nil {
+		return err
+	}
 	return r.writeRemarks(w)
 }
 
@@ -110,7 +113,7 @@ func (r Report) writeRemarks(w io.Writer) error {
 			_, err = fmt.Fprintf(w, "%s%d calls were due and never made: more than it could take\n", name, row.Unmade)
 		}
 		if row.FirstError != "" && err == nil {
-			_, err = fmt.Fprintf(w, "%s%d failed, %d answers not 2xx; first: %s\n", name, row.Failed, row.NotOK, row.FirstError)
+			_, err = fmt.Fprintf(w, "%s%s, %d answers not 2xx; first: %s\n", name, failures(row), row.NotOK, row.FirstError)
 		}
 		if err != nil {
 			return err
@@ -130,4 +133,23 @@ func (r Report) writeRemarks(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// failures says how many calls failed, and of how many the peer can show what it did.
+func failures(r Result) string {
+	if r.Avoidable == nil || r.Failed == 0 {
+		return fmt.Sprintf("%d failed", r.Failed)
+	}
+	return fmt.Sprintf("%d failed (%d of them executed by the server, %d avoidable)", r.Failed, r.Failed-*r.Avoidable, *r.Avoidable)
+}
+
+// writeNone says that nothing was executed twice or lost, where that is known of all rows: a
+// narrow table has no columns for it then.
+func (r Report) writeNone(w io.Writer) error {
+	known := slices.DeleteFunc(slices.Clone(r.Results), func(row Result) bool { return row.ExecutedTwice == nil })
+	if len(known) == 0 || slices.ContainsFunc(known, func(row Result) bool { return *row.ExecutedTwice+*row.Lost > 0 }) {
+		return nil
+	}
+	_, err := fmt.Fprintln(w, "executed twice 0, lost 0: in all rows")
+	return err
 }

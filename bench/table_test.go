@@ -72,20 +72,24 @@ func TestTable(t *testing.T) {
 	half := row
 	half.Client, half.CPURatio, half.CPURatioTo = "fasthttp", &Ratio{0.5, 0.46, 0.51}, "net/http"
 	tls := row
-	tls.Proto, tls.WastedDials, tls.Partial, tls.Samples = "h1s", new(int64(188)), true, make([]Sample, 2)
+	tls.Proto, tls.ExecutedTwice, tls.WastedDials, tls.Partial, tls.Samples = "h1s", new(int64(2)), new(int64(188)), true, make([]Sample, 2)
 	wave := row
 	wave.Scenario, wave.Load, wave.Proxy, wave.Waves, wave.WaveP99 = "burst", "poisson:3", "nginx", new(int64(4)), new(30.0)
 	got := lines(t, Report{Results: []Result{half, row, tls, wave}}.WriteTable)
 	wantCells(t, got, map[int]string{
 		0:  "steady",
-		1:  "proto client requests failed avoidable twice lost dials wasted p50 us p99 us req/s cpu us of net/http allocs",
-		3:  "h1 fasthttp 1234567 0 0 0 0 1000 - 12.3 123456 98765 20.5 0.50 ±0.04 0.0",
-		4:  "net/http 1234567 0 0 0 0 1000 - 12.3 123456 98765 20.5 - 0.0",
-		5:  "h1s net/http * 1234567 0 0 0 0 1000 188 12.3 123456 98765 20.5 - 0.0",
+		1:  "proto client requests failed avoidable twice dials wasted p50 us p99 us req/s cpu us of net/http allocs",
+		3:  "h1 fasthttp 1234567 0 0 0 1000 - 12.3 123456 98765 20.5 0.50 ±0.04 0.0",
+		4:  "net/http 1234567 0 0 0 1000 - 12.3 123456 98765 20.5 - 0.0",
+		5:  "h1s net/http * 1234567 0 0 2 1000 188 12.3 123456 98765 20.5 - 0.0",
 		7:  "burst (poisson:3, behind nginx)",
-		8:  "proto client requests failed avoidable twice lost dials wave p99 cpu us allocs",
+		8:  "proto client requests failed avoidable dials wave p99 cpu us allocs",
 		11: "steady h1s net/http: ended early, the figures are of 2 rounds",
 	})
+	none := lines(t, Report{Results: []Result{half, row}}.WriteTable)
+	if last := none[len(none)-1]; last != "executed twice 0, lost 0: in all rows" || strings.Contains(none[1], "lost") {
+		t.Errorf("columns %q, and at the end %q", none[1], last)
+	}
 	for _, line := range got {
 		if n := utf8.RuneCountInString(line); n > 128 {
 			t.Errorf("%d columns:\n%s", n, line)
