@@ -152,13 +152,13 @@ func TestTargetThatHangs(t *testing.T) {
 	defer srv.Close()
 	defer close(release)
 	o := smoke()
-	o.Target, o.Requests, o.CallTimeout = srv.URL, 8, 20*time.Millisecond
+	o.Target, o.Requests, o.CallTimeout = srv.URL, 8, 200*time.Millisecond
 	rep, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range rep.Results {
-		if r.Failed != r.Requests || r.Requests != 8 || r.Succeeded() != 0 || !strings.Contains(r.FirstError, "longer than 20ms") {
+		if r.Failed != r.Requests || r.Requests != 8 || r.Succeeded() != 0 || !strings.Contains(r.FirstError, "longer than 200ms") {
 			t.Errorf("%s: %d of %d failed, first: %s; want 8, by their deadline", r.Client, r.Failed, r.Requests, r.FirstError)
 		}
 	}
@@ -174,7 +174,7 @@ func TestTargetThatNeverAnswers(t *testing.T) {
 	defer srv.Close()
 	o := smoke()
 	o.Target, o.CallTimeout = srv.URL, 20*time.Millisecond
-	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "longer than 20ms") || n.Load() != 1 {
-		t.Errorf("%d requests, error %v; want one and the limit's", n.Load(), err)
+	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "longer than 20ms") || n.Load() > 1 {
+		t.Errorf("%d requests, error %v; want one, if it gets there in time, and the limit's", n.Load(), err)
 	}
 }
