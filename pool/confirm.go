@@ -92,17 +92,21 @@ func (c *conn) patience() time.Duration {
 	return d
 }
 
-// leaveUnconfirmed gives back a connection that gave no sign of life. internal/h2 has said
-// that it's suspect, so nobody gets it before a frame has come. If it is in the way of
-// another one it goes.
+// leaveUnconfirmed gives back a connection that gave no sign of life. It's suspect, so that
+// nobody gets it before a frame has come: internal/h2 says so as well (Suspect), but perhaps on
+// another's goroutine and later than this, and then those who wait would be given it again. If
+// it is in the way of another one it goes: with the last of those who let go of it, so whether
+// that is the last is asked under one lock with letting go.
 func (h *host) leaveUnconfirmed(c *conn) {
+	last := c.h2.LastRead()
 	h.mu.Lock()
 	c.doubted = time.Now().Add(-doubtGrace) // it was waited for already
+	c.suspect = c.suspect || c.h2.State().Suspect
+	h.placeLocked(c)
 	if c.streams == 1 && (h.t.set.oneConn || !h.canDialLocked()) {
 		h.leaveLocked(c, ReasonUnconfirmed)
 	}
-	h.mu.Unlock()
-	h.release(c, false)
+	h.releaseUnlock(c, false, last)
 }
 
 // hasRoomBeside tells whether a request that can't use c can have another connection: a dial,

@@ -146,6 +146,12 @@ func (h *host) leaveLocked(c *conn, reason CloseReason) {
 func (h *host) release(c *conn, failed bool) (kept bool) {
 	last := c.h2.LastRead()
 	h.mu.Lock()
+	return h.releaseUnlock(c, failed, last)
+}
+
+// releaseUnlock is release with h.mu held, which it gives back; last is the connection's
+// LastRead.
+func (h *host) releaseUnlock(c *conn, failed bool, last time.Time) (kept bool) {
 	if c.streams == 0 {
 		panic("pool: connection given back twice")
 	}
