@@ -19,11 +19,25 @@ type caller struct {
 	client any           // an http.RoundTripper or a Caller
 	get    *http.Request // used again for each GET; nil: make one
 	num    int           // among the rig's
-	id     []byte        // scratch
-	x      Exchange      // the one under way
-	copied [512]byte     // what is read of answers
-	large  []byte        // the same, where they are looked at
+
+	outer, inner context.Context    // of below
+	stop         context.CancelFunc // ends inner; ctx's end does as well
+
+	id     []byte    // scratch
+	x      Exchange  // the one under way
+	copied [512]byte // what is read of answers
+	large  []byte    // the same, where they are looked at
 	seen   seen
+}
+
+// below returns a context of the caller's own that ends with ctx. One that all callers shared,
+// which no service has, would make them wait for each other where a client watches over it.
+func (c *caller) below(ctx context.Context) context.Context {
+	if c.outer != ctx {
+		c.outer = ctx
+		c.inner, c.stop = context.WithCancel(ctx)
+	}
+	return c.inner
 }
 
 var postBody = bytes.Repeat([]byte{'y'}, smallBody)

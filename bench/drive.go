@@ -21,7 +21,7 @@ type turn struct {
 //
 // It's the load of all scenarios that don't have one of their own.
 func (r *rig) busy(ctx context.Context, method string) {
-	r.drive(ctx, func(c *caller, t turn) { c.callDue(ctx, cmp.Or(t.method, method), t.due) })
+	r.drive(ctx, func(c *caller, t turn) { c.callDue(c.below(ctx), cmp.Or(t.method, method), t.due) })
 }
 
 // settleIn makes two requests for each caller, or as many as an open load may have at once,
