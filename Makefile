@@ -77,7 +77,7 @@ bench-diff: ## compare two outputs of make bench by benchstat: OLD=old.txt NEW=n
 bench-faults: ## FAULT_REQUESTS (50000) per fault scenario and protocol, of idle-race and silent per scenario; fails unless connwise has 0 avoidable, twice and lost
 	$(GO) build -o bin/ ./cmd/connwise
 	rc=0; faults="bin/connwise bench --rounds 1 --clients connwise,net/http --strict connwise $(FAULT_FLAGS)"; \
-		$$faults --scenario restart,goaway,keepalive,midflight,refused,deadaddr --workers 128 --requests $(FAULT_REQUESTS) || rc=1; \
+		$$faults --scenario restart,goaway,keepalive,midflight,refused,deadaddr,cancel --workers 128 --requests $(FAULT_REQUESTS) || rc=1; \
 		$$faults --scenario idle-race,silent --workers 1000 --idle-timeout 2s --requests $$(($(FAULT_REQUESTS) / 4)) || rc=1; exit $$rc
 
 bench-peers: ## every scenario over h1 and h2 with other people's clients, with JSON and a page in bin/ (5 minutes); PEERS_FLAGS adds flags
