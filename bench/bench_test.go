@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,16 +29,8 @@ func BenchmarkRoundTrip(b *testing.B) {
 }
 
 func benchRoundTrip(b *testing.B, c Client, q proto, callers int) {
-	p, err := Options{Workers: callers, Rounds: 1, Scenarios: []string{"steady"}, Stderr: os.Stderr}.plan()
-	if err != nil {
-		b.Fatal(err)
-	}
-	l, err := newLab(b.Context(), p)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.close()
-	r, err := l.newRig(row{scenario: p.rows[0].scenario, proto: q}, c, p.share(0))
+	l := labOf(b, Options{Workers: callers, Scenarios: []string{"steady"}})
+	r, err := l.newRig(row{scenario: l.rows[0].scenario, proto: q}, c, l.share(0))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -101,17 +100,9 @@ func (h *hoarder) Close() error          { return h.nc.Close() }
 // TestSettleWaitsForTheLastConnection has a connection left open after a wave, and
 // another one opened meanwhile, as by a dial that came too late for it.
 func TestSettleWaitsForTheLastConnection(t *testing.T) {
-	p, err := Options{Scenarios: []string{"burst"}, Rounds: 1, Stderr: os.Stderr}.plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := newLab(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.close()
+	l := labOf(t, Options{Scenarios: []string{"burst"}})
 	for _, q := range []proto{protoNamed("h1"), protoNamed("h2c")} {
-		r, err := l.newRig(row{scenario: p.rows[0].scenario, proto: q}, Client{Name: "x", New: func(Setup) (http.RoundTripper, error) { return roundTripper(nil), nil }}, 1)
+		r, err := l.newRig(row{scenario: l.rows[0].scenario, proto: q}, Client{Name: "x", New: func(Setup) (http.RoundTripper, error) { return roundTripper(nil), nil }}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

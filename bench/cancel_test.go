@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -71,17 +70,9 @@ func TestCancelJudgesClients(t *testing.T) {
 // TestCancelLeavesNothing looks at goroutines and connections behind a storm, while the
 // client is still open.
 func TestCancelLeavesNothing(t *testing.T) {
-	p, err := Options{Scenarios: []string{"cancel"}, Rounds: 1, Workers: 16, Requests: 400, Duration: time.Minute, Stderr: os.Stderr}.plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := newLab(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.close()
+	l := labOf(t, Options{Scenarios: []string{"cancel"}, Workers: 16, Requests: 400, Duration: time.Minute})
 	for _, q := range protos {
-		r, err := l.newRig(row{scenario: cancelStorm, proto: q}, Connwise(), p.share(0))
+		r, err := l.newRig(row{scenario: cancelStorm, proto: q}, Connwise(), l.share(0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,15 +101,7 @@ func TestCancelLeavesNothing(t *testing.T) {
 
 // TestLeftCountsConnections has a client that keeps one connection in spite of all.
 func TestLeftCountsConnections(t *testing.T) {
-	p, err := Options{Scenarios: []string{"cancel"}, Rounds: 1, Stderr: os.Stderr}.plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := newLab(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.close()
+	l := labOf(t, Options{Scenarios: []string{"cancel"}})
 	r, err := l.newRig(row{scenario: cancelStorm, proto: protos[0]}, Client{Name: "x", New: func(Setup) (http.RoundTripper, error) { return roundTripper(nil), nil }}, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,9 @@ type Client struct {
 	// it is printed above the table.
 	Name string
 	Note string
+	// Module is the path of the module that the client is from, where it's another's: reports
+	// have the version of it that was built in. Empty: the standard library, or this module.
+	Module string
 	// New makes a RoundTripper for the given circumstances. When the round is over, or a
 	// wave of burst, its Close is called, or its CloseIdleConnections if it has none. A
 	// method Warm like pool.Transport's is called before burst-warm.

@@ -49,3 +49,18 @@ func version() string {
 	}
 	return v
 }
+
+// builtIn is a module's path with the version that this program was built with; the path alone
+// where that isn't known, and empty without one.
+func builtIn(path string) string {
+	info, ok := debug.ReadBuildInfo()
+	if path == "" || !ok {
+		return path
+	}
+	for _, dep := range info.Deps {
+		if dep.Path == path {
+			return path + " " + dep.Version
+		}
+	}
+	return path
+}

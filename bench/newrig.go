@@ -11,11 +11,11 @@ import (
 
 // newRig starts a server and a client for it, to make at most limit calls.
 func (l *lab) newRig(w row, c Client, limit int64) (*rig, error) {
-	s, q := w.scenario, w.proto
+	s := w.scenario
 	f := s.faults(l.plan)
 	r := &rig{
 		plan:        l.plan,
-		proto:       q,
+		proto:       w.proto,
 		size:        w.size,
 		urls:        []*url.URL{l.target},
 		callers:     s.callers(l.plan),
@@ -37,17 +37,7 @@ func (l *lab) newRig(w row, c Client, limit int64) (*rig, error) {
 			r.ready = min(r.ready, l.MaxConns)
 		}
 	}
-	most := r.callers
-	if r.load.open() {
-		most = mostOpen
-	}
-	setup := Setup{
-		Proto: q.name, Callers: most, Size: w.size, IdleTimeout: f.idle, Target: l.target != nil,
-		MaxConns: l.MaxConns, MaxWait: l.MaxWait, Ready: r.ready,
-	}
-	if s.holds {
-		setup.Callers += w.size
-	}
+	setup := r.setup(s)
 	if s.room != nil {
 		r.limitRoom(s.room(l.plan), &setup, &f)
 	}
@@ -73,6 +63,22 @@ func (l *lab) newRig(w row, c Client, limit int64) (*rig, error) {
 		_, _ = r.closePeer() // it has nothing to tell
 	}
 	return r, err
+}
+
+// setup is what a client may know before the server is there.
+func (r *rig) setup(s scenario) Setup {
+	p := r.plan
+	callers := r.callers
+	if r.load.open() {
+		callers = mostOpen
+	}
+	if s.holds {
+		callers += r.size
+	}
+	return Setup{
+		Proto: r.proto.name, Callers: callers, Size: r.size, IdleTimeout: r.idleTimeout, Target: p.target != nil,
+		MaxConns: p.MaxConns, MaxWait: p.MaxWait, Ready: r.ready,
+	}
 }
 
 // listen starts the round's server, and what stands in front of it.

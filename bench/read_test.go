@@ -11,7 +11,7 @@ import (
 func TestReadReport(t *testing.T) {
 	want := Report{
 		Command: "connwise bench", Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Machine: thisMachine(),
-		Clients: []ClientNote{{"a", "as it comes", "h2"}},
+		Clients: []ClientNote{{"a", "as it comes", "example.org/a v1.2.3", "h2"}},
 		Results: []Result{
 			{Scenario: "hosts", Proto: "h1", Client: "a", Size: new(int64(1)), Avoidable: new(int64(0)), P99: new(2.5), Samples: []Sample{{Requests: 3, Dials: new(int64(1))}}},
 			{Scenario: "hosts", Proto: "h1", Client: "a", Size: new(int64(10)), Timeline: &Timeline{BinMillis: 4, Done: []int64{1}}},

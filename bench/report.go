@@ -29,6 +29,9 @@ type Report struct {
 type ClientNote struct {
 	Name string `json:"name"`
 	Note string `json:"note"`
+	// Version is that of the module which the client is from, as "path version"; empty where it
+	// is Machine's Go or Version.
+	Version string `json:"version,omitempty"`
 	// Absent says of which protocols, scenarios and rows the client can't be part; empty: it
 	// has all rows.
 	Absent string `json:"absent,omitempty"`

@@ -46,7 +46,7 @@ func (p *plan) run(ctx context.Context) (Report, error) {
 	defer l.close()
 	rep := Report{Started: time.Now(), Seed: p.Seed, Machine: thisMachine(), Proxies: p.proxyNotes(), Skipped: p.skipped}
 	for _, c := range p.Clients {
-		rep.Clients = append(rep.Clients, ClientNote{c.Name, c.Note, p.absent(c)})
+		rep.Clients = append(rep.Clients, ClientNote{c.Name, c.Note, builtIn(c.Module), p.absent(c)})
 	}
 	c := clock{plan: p, began: rep.Started}
 	for i, w := range p.rows {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -232,4 +233,20 @@ func TestIdleLimit(t *testing.T) {
 			t.Errorf("below %v = %v, want %v", timeout, got, want)
 		}
 	}
+}
+
+// labOf is a lab for one round that ends with the test.
+func labOf(t testing.TB, o Options) *lab {
+	t.Helper()
+	o.Rounds, o.Stderr = 1, os.Stderr
+	p, err := o.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := newLab(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.close)
+	return l
 }

@@ -9,7 +9,7 @@ import (
 // An aliasTable finds a request's host by what the request says. It is the one thing that
 // all requests share, so a find takes no lock and writes nothing, and it looks at two cache lines
 // where there are thousands of hosts: a slot of the table, and the alias. Transport.mu guards
-// whatever changes it.
+// whatever changes it. (A sync.Map would allocate for each request, whose key it takes as an any.)
 //
 // It is a hash table with open addressing. What is removed leaves its slot behind, as others may
 // lie beyond; slots are never used again, but thrown away with the whole array.

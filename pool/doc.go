@@ -20,18 +20,17 @@
 //  3. judge (limit.go) decides from plain values whether a candidate may be used: idle
 //     age against the limit in force, age, an end seen by the watcher.
 //  4. The last thing before the first byte is one look at the socket, with no lock held
-//     (look.go), which on a plain socket is a part of the call that writes (looklate.go). With Config.ConfirmAfter a request that may not run twice wants more
-//     (caution.go): a PING answered, 100 Continue before its body leaves (confirm.go), or a
-//     younger connection.
+//     (look.go), which on a plain socket is a part of the call that writes (looklate.go). With
+//     Config.ConfirmAfter a request that may not run twice wants more (caution.go): a PING
+//     answered, 100 Continue before its body leaves (confirm.go), or a younger connection.
 //  5. internal/h1 makes the exchange and collects facts (exchange.go); or internal/h2 makes it
 //     on a stream (stream.go).
 //  6. On an error, phaseOf (phaseof.go) turns the facts into the Phase of an *Error
 //     (failure.go). A reused connection that took no byte, or whose peer said that it did
 //     not process the request, is replaced without the caller's knowledge.
 //  7. On success the call (call.go) is behind the answer's body, and used again after that
-//     (answerbody.go). The body's end, an error or Close gives
-//     the connection back once: to the oldest waiter, else to the idle stack, else it is
-//     retired with a reason (host.put, and retire.go). If somebody has the host's lock just
+//     (answerbody.go). The body's end, an error or Close gives the connection back once: to
+//     the oldest waiter, else to the idle stack, else it is retired with a reason (host.put, and retire.go). If somebody has the host's lock just
 //     then, it may change hands beside it (tray.go). If the host was seen to send or close
 //     behind its answers, the connection settles for 5 ms first (settle.go).
 //

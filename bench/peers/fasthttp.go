@@ -22,6 +22,7 @@ import (
 func fastHTTP() bench.Client {
 	return bench.Client{
 		Name:   "fasthttp",
+		Module: "github.com/valyala/fasthttp",
 		Note:   "github.com/valyala/fasthttp with its own types: Client as in its example (no User-Agent, names and paths as they are, a TCPDialer with 4096 dials at a time that caches names for an hour), requests and responses used again as its best practices say, MaxConnsPerHost = callers and waiting for one of them, MaxIdleConnDuration below the server's idle timeout as its maintainers advise; timeouts where a scenario limits calls. By default it repeats GET, HEAD and PUT up to 4 times at once and no POST. It has no HTTP/2, and no call of it can be cancelled: it isn't in h2, h2c and cancel, nor with --target",
 		Native: func(s bench.Setup) (bench.Caller, error) { return newFast(s), nil },
 		Has: func(scenario, proto string) bool {

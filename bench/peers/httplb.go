@@ -17,8 +17,9 @@ import (
 // httpLB spreads requests over the addresses of a name, over a Transport for each.
 func httpLB() bench.Client {
 	return bench.Client{
-		Name: "httplb",
-		Note: "github.com/bufbuild/httplb: NewClient with WithIdleConnectionTimeout below the server's, as its documentation says, WithResolver and WithTLSConfig; WithTransport puts net/http's settings of this bench in the place of its own Transport for an address, which would keep 1 idle connection and so dial for most requests over HTTP/1.1. round robin over addresses, as is its default; in deadaddr WithHealthChecks, a GET every second to each address, as otherwise it sends what is an address's share to a dead one. It retries nothing itself",
+		Name:   "httplb",
+		Module: "github.com/bufbuild/httplb",
+		Note:   "github.com/bufbuild/httplb: NewClient with WithIdleConnectionTimeout below the server's, as its documentation says, WithResolver and WithTLSConfig; WithTransport puts net/http's settings of this bench in the place of its own Transport for an address, which would keep 1 idle connection and so dial for most requests over HTTP/1.1. round robin over addresses, as is its default; in deadaddr WithHealthChecks, a GET every second to each address, as otherwise it sends what is an address's share to a dead one. It retries nothing itself",
 		New: func(s bench.Setup) (http.RoundTripper, error) {
 			names := resolver.NewDNSResolver(cmp.Or(s.Resolver, net.DefaultResolver), resolver.PreferIPv4, 5*time.Minute)
 			options := []httplb.ClientOption{

@@ -13,23 +13,11 @@ import (
 	"io"
 	"os"
 
-	"example.com/connwise/bench"
 	"example.com/connwise/internal/benchcli"
 	"example.com/connwise/internal/cli"
 )
 
-func main() { os.Exit(start()) }
-
-// start runs the peer where this process was started for that, and the command line
-// otherwise.
-func start() int {
-	if bench.IsChild() {
-		return bench.ChildMain(os.Stdin, os.Stdout, os.Stderr)
-	}
-	ctx, stop := cli.Interruptible()
-	defer stop()
-	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-}
+func main() { os.Exit(benchcli.Main(run)) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := benchcli.New(clients()...)

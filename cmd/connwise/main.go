@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"example.com/connwise/bench"
+	"example.com/connwise/internal/benchcli"
 	"example.com/connwise/internal/cli"
 )
 
@@ -19,19 +19,7 @@ const (
 	exitUsage  = cli.ExitUsage
 )
 
-func main() { os.Exit(start()) }
-
-// start runs the peer of a bench where this process was started for that, and the
-// command line otherwise. The first signal ends the command in an orderly way, a
-// second one the process.
-func start() int {
-	if bench.IsChild() {
-		return bench.ChildMain(os.Stdin, os.Stdout, os.Stderr)
-	}
-	ctx, stop := cli.Interruptible()
-	defer stop()
-	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-}
+func main() { os.Exit(benchcli.Main(run)) }
 
 // run executes a command line and returns the exit code. Results go to stdout,
 // errors and progress to stderr.

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/connwise/bench"
+	"example.com/connwise/internal/benchcli"
 	"example.com/connwise/pool"
 	"example.com/connwise/retry"
 )
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) {
 		os.Exit(bench.ChildMain(os.Stdin, os.Stdout, os.Stderr))
 	}
 	if os.Getenv(asCommand) != "" {
-		os.Exit(start())
+		os.Exit(benchcli.Main(run))
 	}
 	goleak.VerifyTestMain(m)
 }

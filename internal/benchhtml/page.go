@@ -96,12 +96,16 @@ func viewOf(rep bench.Report) view {
 	return v
 }
 
-// noteOf is a client's note, with where it has no part.
+// noteOf is a client's note, with its version and with where it has no part.
 func noteOf(c bench.ClientNote) string {
-	if c.Absent == "" {
-		return c.Note
+	note := c.Note
+	if c.Version != "" {
+		note += " (" + c.Version + ")"
 	}
-	return c.Note + ". It has no part in: " + c.Absent
+	if c.Absent != "" {
+		note += ". It has no part in: " + c.Absent
+	}
+	return note
 }
 
 // hashOf is how a policy names a style sheet that it allows.
